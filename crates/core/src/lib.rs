@@ -1,1 +1,9 @@
-//! The pure core.
+//! The pure core of dcli: what records, streams, outcomes and envelopes mean.
+//!
+//! No file system, process, network, environment, clock or thread is touched here: time comes in
+//! as [`std::time::Duration`] since the start of a run, bytes come in as slices, and what should
+//! happen goes out as values.
+
+pub mod decode;
+pub mod executor;
+pub mod gate;

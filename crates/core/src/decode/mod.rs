@@ -1,0 +1,1 @@
+//! Incremental decoders of foreign bytes.

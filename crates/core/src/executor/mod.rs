@@ -1,0 +1,2 @@
+//! Executor records and what is computed from them.
+pub mod controls;
