@@ -1,1 +1,5 @@
-//! Test parts.
+//! Test parts for dcli: a scripted model server, scripted agents, hostile process trees, and the
+//! probes that tests look at them with. Never published; nothing in the product depends on it.
+
+pub mod hang;
+pub mod model;
