@@ -64,7 +64,7 @@ impl Projection {
     /// The object in `text`, with the wanted parts only.
     ///
     /// For every wanted path, [`Path::get`] on the answer equals [`Path::get`] on the whole value.
-    /// Elements of an array before or between wanted ones are `null`, so that indices hold. Of two
+    /// Elements of an array before a wanted one are `null`, so that indices hold. Of two
     /// equal keys the last one counts. An unpaired surrogate escape (JavaScript prints one where it
     /// cut a string in the middle of a character) reads as U+FFFD.
     ///
@@ -126,25 +126,27 @@ impl Node {
 /// What is wanted of the value about to be read. Several nodes meet only where a path with a
 /// number and one with `*` both reach an element; everything else stays free of allocation.
 enum Wanted<'t> {
+    Nothing,
     One(&'t Node),
     Several(Vec<&'t Node>),
 }
 
 impl<'t> Wanted<'t> {
-    fn gather(mut nodes: impl Iterator<Item = &'t Node>) -> Option<Self> {
-        let first = nodes.next()?;
-        let Some(second) = nodes.next() else { return Some(Self::One(first)) };
-        Some(Self::Several([first, second].into_iter().chain(nodes).collect()))
+    fn gather(mut nodes: impl Iterator<Item = &'t Node>) -> Self {
+        let Some(first) = nodes.next() else { return Self::Nothing };
+        let Some(second) = nodes.next() else { return Self::One(first) };
+        Self::Several([first, second].into_iter().chain(nodes).collect())
     }
 
     fn nodes(&self) -> &[&'t Node] {
         match self {
+            Self::Nothing => &[],
             Self::One(node) => std::slice::from_ref(node),
             Self::Several(nodes) => nodes,
         }
     }
 
-    fn element(&self, at: usize) -> Option<Self> {
+    fn element(&self, at: usize) -> Self {
         let both = |node: &&'t Node| {
             let node: &'t Node = node;
             node.at_index(at).into_iter().chain(node.each.as_deref())
@@ -154,10 +156,13 @@ impl<'t> Wanted<'t> {
 }
 
 impl<'de> DeserializeSeed<'de> for Wanted<'_> {
-    /// `None`: nothing of this value is wanted, since it is neither an object nor an array.
+    /// `None`: not wanted, or neither an object nor an array where a path goes deeper.
     type Value = Option<Value>;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Option<Value>, D::Error> {
+        if matches!(self, Self::Nothing) {
+            return reader.deserialize_ignored_any(IgnoredAny).map(|_| None);
+        }
         if self.nodes().iter().any(|node| node.whole) {
             return serde::Deserialize::deserialize(reader).map(Some);
         }
@@ -191,13 +196,11 @@ impl<'de> Visitor<'de> for Wanted<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Option<Value>, A::Error> {
         let mut items = Vec::new();
         for at in 0.. {
-            let Some(wanted) = self.element(at) else {
-                let skipped = elements.next_element::<IgnoredAny>()?;
-                if skipped.is_some() { continue } else { break }
-            };
-            let Some(item) = elements.next_element_seed(wanted)? else { break };
-            items.resize(at, Value::Null);
-            items.push(item.unwrap_or(Value::Null));
+            let Some(item) = elements.next_element_seed(self.element(at))? else { break };
+            if let Some(value) = item {
+                items.resize(at, Value::Null);
+                items.push(value);
+            }
         }
         Ok(Some(Value::Array(items)))
     }
@@ -248,7 +251,6 @@ impl<'t> Visitor<'_> for Key<'_, 't> {
     fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
         let children = || self.0.iter().filter_map(|node| node.at_key(key));
         let Some(child) = children().next() else { return Ok(None) };
-        let wanted = Wanted::gather(children().map(|child| &child.node));
-        Ok(wanted.map(|wanted| (child.key.as_str(), wanted)))
+        Ok(Some((&child.key, Wanted::gather(children().map(|child| &child.node)))))
     }
 }
