@@ -1,5 +1,7 @@
 //! Paths: how they are written, what they refuse, what they find.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use dcli_core::decode::{Path, PathError};
 use proptest::prelude::*;
 use serde::Deserialize;

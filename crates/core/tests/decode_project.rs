@@ -1,5 +1,7 @@
 //! Projection: the wanted parts equal those of a full parse, and the whole text is still checked.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use dcli_core::decode::{Path, ProjectError, Projection};
 use proptest::prelude::*;
 use serde_json::{Value, json};

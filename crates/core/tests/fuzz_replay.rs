@@ -1,0 +1,92 @@
+//! Every file of every corpus through its decoder, in several chunkings: equal answers, no panic.
+//!
+//! An input that a fuzzer finds becomes one more file here and is replayed by every later run.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fmt::Debug;
+
+use dcli_core::decode::{
+    JsonlDecoder, Line, LineDecoder, Path, Projection, Record, SseDecoder, Unterminated,
+};
+
+const CAP: usize = 64;
+
+#[expect(clippy::disallowed_methods, reason = "a test reads its corpus; core itself does not")]
+fn corpus(name: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = format!("{}/tests/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(&folder).unwrap();
+    let files: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.display().to_string(), std::fs::read(&path).unwrap()))
+        .collect();
+    assert!(files.len() >= 3, "{folder} has lost its files");
+    files
+}
+
+fn agree<T: PartialEq + Debug>(name: &str, decode: impl Fn(&mut dyn Iterator<Item = &[u8]>) -> T) {
+    for (file, bytes) in corpus(name) {
+        let whole = decode(&mut std::iter::once(bytes.as_slice()));
+        for size in [1, 2, 3, 5, 64, 1021] {
+            assert_eq!(decode(&mut bytes.chunks(size)), whole, "{file} in chunks of {size}");
+        }
+        for at in 0..bytes.len().min(300) {
+            let (head, tail) = bytes.split_at(at);
+            assert_eq!(decode(&mut [head, tail].into_iter()), whole, "{file} cut at {at}");
+        }
+    }
+}
+
+#[test]
+fn the_lines_corpus_agrees_in_every_chunking() {
+    agree("lines", |chunks| {
+        let (mut seen, mut decoder) = (Vec::new(), LineDecoder::new(CAP));
+        for chunk in chunks {
+            decoder.push(chunk, |line| {
+                seen.push(match line {
+                    Line::Whole(content) => Unterminated::Bytes(content.to_vec()),
+                    Line::Oversized { bytes } => Unterminated::Oversized { bytes },
+                });
+            });
+        }
+        (seen, decoder.finish())
+    });
+}
+
+#[test]
+fn the_jsonl_corpus_agrees_in_every_chunking() {
+    let wanted: Vec<Path> =
+        ["type.type", "type", "result", "n.*.a", "n.1"].map(|text| text.parse().unwrap()).into();
+    for projection in [Projection::new(&wanted), Projection::new(&wanted[..1]), Projection::whole()]
+    {
+        agree("jsonl", |chunks| {
+            let mut decoder = JsonlDecoder::new(projection.clone(), 16 * 1024);
+            let mut seen: Vec<(Vec<u8>, Record)> = Vec::new();
+            for chunk in chunks {
+                decoder.push(chunk, |line| seen.push((line.raw.to_vec(), line.record)));
+            }
+            (seen, decoder.finish())
+        });
+    }
+}
+
+#[test]
+fn the_sse_corpus_agrees_in_every_chunking() {
+    agree("sse", |chunks| {
+        let (mut events, mut decoder) = (Vec::new(), SseDecoder::new(CAP));
+        for chunk in chunks {
+            decoder.push(chunk, |event| events.push(event));
+        }
+        (events, decoder.retry_ms(), decoder.oversized())
+    });
+}
+
+#[test]
+fn a_path_of_the_corpus_is_refused_or_prints_as_itself() {
+    for (file, bytes) in corpus("path") {
+        let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+        if let Ok(path) = text.parse::<Path>() {
+            assert_eq!(path.to_string().parse::<Path>().unwrap(), path, "{file}");
+        }
+    }
+}
