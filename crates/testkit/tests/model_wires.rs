@@ -1,5 +1,7 @@
 //! Each wire format, driven by a raw client: text, reasoning, a tool call, usage, the whole body.
 
+#![expect(clippy::unwrap_used, reason = "a fixture that fails ends its test")]
+
 mod common;
 
 use common::{events, joined, json_body, post};
