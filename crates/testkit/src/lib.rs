@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod hang;
+pub mod hostile;
 pub mod model;
 mod proc;
 pub mod process;
