@@ -4,6 +4,12 @@
 //! as [`std::time::Duration`] since the start of a run, bytes come in as slices, and what should
 //! happen goes out as values.
 
+pub mod attempt;
 pub mod decode;
+pub mod envelope;
 pub mod executor;
+pub mod exit;
+pub mod fact;
+pub mod failure;
 pub mod gate;
+pub mod outcome;

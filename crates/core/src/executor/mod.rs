@@ -1,2 +1,19 @@
 //! Executor records and what is computed from them.
+
+pub mod access;
+pub mod argv;
+pub mod catalogue;
 pub mod controls;
+mod failing;
+mod making;
+pub mod record;
+pub mod rule;
+pub mod scan;
+mod tally;
+pub mod validate;
+mod wanted;
+
+pub use catalogue::{Catalogue, Executor, Source};
+pub use record::Record;
+pub use scan::{Scan, Scanner};
+pub use validate::RecordError;

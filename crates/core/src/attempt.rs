@@ -1,0 +1,338 @@
+//! One attempt as a pure state machine: what was seen goes in, what to do comes out.
+//!
+//! Times are `Duration` since the process was started. The same function is used live and in
+//! recovery, so it never asks a clock.
+
+use std::time::Duration;
+
+use crate::executor::record::RungKind;
+use crate::outcome::{Ending, Limit};
+
+/// Time limits and the ladder of one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Of the whole run.
+    pub hard: Duration,
+    /// To the first record; `None` where records do not show life.
+    pub startup: Option<Duration>,
+    /// Without activity; `None` where records do not show life.
+    pub idle: Option<Duration>,
+    /// How long the tree may linger after completion.
+    pub grace: Duration,
+    /// How long output may still come after the leader's exit.
+    pub drain: Duration,
+    /// The rungs of a cancel with the wait for each.
+    pub ladder: Vec<(RungKind, Duration)>,
+}
+
+/// The most time a rung gets when a deadline, and not a person, ends the run: the overshoot of a
+/// hard deadline is at most a second.
+const DEADLINE_RUNG: Duration = Duration::from_millis(400);
+
+/// The longest pause between two looks at the tree's CPU use.
+const SAMPLE_MOST: Duration = Duration::from_secs(5);
+
+/// What the stream has shown up to now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Records of the backend so far.
+    pub records: u64,
+    /// Those that count as activity.
+    pub activity: u64,
+    /// Tool calls that are open.
+    pub open_tools: u64,
+    /// Success evidence with a usable result and nothing open.
+    pub complete: bool,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// The stream was read further.
+    Read(Progress),
+    /// The tree was looked at: whether it used CPU, whether a tool runs in a session of its own.
+    Sampled { busy: bool, tool_session: bool },
+    /// The leader ended; everything it wrote up to then has been read.
+    LeaderEnded { code: Option<i32>, signal: Option<i32> },
+    /// Nothing of the tree is alive but the leader's remains.
+    TreeEmpty,
+    /// Somebody wants the run to end.
+    CancelAsked,
+    /// The run must end for a reason outside the table: a cap, a capture error, a lost init.
+    Broken(Ending),
+    /// The tree was ended.
+    TreeEnded,
+    /// Time passed.
+    Ticked,
+}
+
+/// Something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// A rung of the ladder that is not the last.
+    Climb(RungKind),
+    /// End the whole tree and answer with [`Input::TreeEnded`].
+    EndTree,
+    /// Look at the tree and answer with [`Input::Sampled`].
+    Sample,
+    /// See whether the tree is empty; answer with [`Input::TreeEmpty`] if it is.
+    LookForRest,
+}
+
+/// Where an attempt stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The process runs and has not completed.
+    Working,
+    /// Completion was seen; the process has a short time to exit.
+    Lingering { since: Duration },
+    /// The leader is gone without completion; its descendants may still write.
+    Draining { since: Duration },
+    /// The ladder is walked; `rung` was climbed at `since`.
+    Climbing { rung: usize, since: Duration },
+    /// The tree is being ended.
+    EndingTree,
+    /// Over.
+    Ended,
+}
+
+/// The whole state of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    limits: Limits,
+    phase: Phase,
+    progress: Progress,
+    last_activity: Duration,
+    tool_session: bool,
+    next_sample: Duration,
+    ending: Option<Ending>,
+    by_deadline: bool,
+    rung_reached: Option<RungKind>,
+    cancels: u32,
+}
+
+/// An input that makes no sense where the attempt stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{input:?} is illegal in {phase:?}")]
+pub struct Illegal {
+    /// Where it stood.
+    pub phase: Phase,
+    /// What came.
+    pub input: Input,
+}
+
+impl Attempt {
+    /// A process that was just started.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let mut attempt = Self {
+            limits,
+            phase: Phase::Working,
+            progress: Progress::default(),
+            last_activity: Duration::ZERO,
+            tool_session: false,
+            next_sample: Duration::ZERO,
+            ending: None,
+            by_deadline: false,
+            rung_reached: None,
+            cancels: 0,
+        };
+        attempt.next_sample = attempt.sample_pause();
+        attempt
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Why it ended; known once the tree is being ended.
+    #[must_use]
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// The last rung that was climbed.
+    #[must_use]
+    pub fn rung_reached(&self) -> Option<RungKind> {
+        self.rung_reached
+    }
+
+    /// When [`Input::Ticked`] is due at the latest.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Working => self.working_deadlines().into_iter().flatten().min(),
+            Phase::Lingering { since } => Some(since + self.limits.grace),
+            Phase::Draining { since } => Some((since + self.limits.drain).min(self.hard_end())),
+            Phase::Climbing { rung, since } => Some(since + self.rung_wait(rung)),
+            Phase::EndingTree | Phase::Ended => None,
+        }
+    }
+
+    /// Takes one input in, at `at` since the start.
+    ///
+    /// # Errors
+    /// The input is illegal where the attempt stands; nothing changed.
+    pub fn step(&mut self, at: Duration, input: Input) -> Result<Vec<Effect>, Illegal> {
+        match (self.phase, input) {
+            (Phase::Ended, input) => Err(Illegal { phase: self.phase, input }),
+            (Phase::EndingTree, Input::TreeEnded) => {
+                self.phase = Phase::Ended;
+                Ok(Vec::new())
+            }
+            (Phase::EndingTree, _) => Ok(Vec::new()),
+            (phase, input @ Input::TreeEnded) => Err(Illegal { phase, input }),
+            (_, Input::Read(progress)) => Ok(self.read(at, progress)),
+            (_, Input::Sampled { busy, tool_session }) => {
+                self.tool_session = tool_session;
+                if busy || tool_session {
+                    self.last_activity = at;
+                }
+                Ok(self.tick(at))
+            }
+            (_, Input::LeaderEnded { code, signal }) => Ok(self.leader_ended(at, code, signal)),
+            (Phase::Draining { .. }, Input::TreeEmpty) => Ok(self.end_tree()),
+            (_, Input::TreeEmpty) => Ok(Vec::new()),
+            (_, Input::CancelAsked) => Ok(self.cancel(at)),
+            (_, Input::Broken(ending)) => {
+                self.ending = Some(ending);
+                Ok(self.end_tree())
+            }
+            (_, Input::Ticked) => Ok(self.tick(at)),
+        }
+    }
+
+    fn read(&mut self, at: Duration, progress: Progress) -> Vec<Effect> {
+        if progress.activity > self.progress.activity {
+            self.last_activity = at;
+        }
+        self.progress = progress;
+        match self.phase {
+            Phase::Working if progress.complete => self.phase = Phase::Lingering { since: at },
+            Phase::Lingering { .. } if !progress.complete => self.phase = Phase::Working,
+            Phase::Draining { .. } if progress.complete => return self.end_tree(),
+            _ => {}
+        }
+        self.tick(at)
+    }
+
+    fn leader_ended(
+        &mut self,
+        at: Duration,
+        code: Option<i32>,
+        signal: Option<i32>,
+    ) -> Vec<Effect> {
+        let seen = match (code, signal) {
+            (Some(code), _) => Ending::Exited(code),
+            (None, Some(signal)) => Ending::Signalled(signal),
+            (None, None) => Ending::Lost("no exit was reported".to_owned()),
+        };
+        match self.phase {
+            Phase::Working if !self.progress.complete => {
+                self.ending = Some(seen);
+                self.phase = Phase::Draining { since: at };
+                vec![Effect::LookForRest]
+            }
+            Phase::Working | Phase::Lingering { .. } => {
+                self.ending = Some(seen);
+                self.end_tree()
+            }
+            _ => self.end_tree(),
+        }
+    }
+
+    fn cancel(&mut self, at: Duration) -> Vec<Effect> {
+        self.cancels += 1;
+        match self.phase {
+            Phase::Working => {
+                self.ending = Some(Ending::Cancelled);
+                self.climb(0, at)
+            }
+            Phase::Lingering { .. } => {
+                self.ending = Some(Ending::AfterResult);
+                self.end_tree()
+            }
+            _ => self.end_tree(),
+        }
+    }
+
+    fn tick(&mut self, at: Duration) -> Vec<Effect> {
+        match self.phase {
+            Phase::Working => self.tick_working(at),
+            Phase::Lingering { since } if at >= since + self.limits.grace => {
+                self.ending = Some(Ending::AfterResult);
+                self.end_tree()
+            }
+            Phase::Draining { since } if at >= (since + self.limits.drain).min(self.hard_end()) => {
+                self.end_tree()
+            }
+            Phase::Climbing { rung, since } if at >= since + self.rung_wait(rung) => {
+                self.climb(rung + 1, at)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn tick_working(&mut self, at: Duration) -> Vec<Effect> {
+        let [hard, startup, idle, _] = self.working_deadlines();
+        let due = |deadline: Option<Duration>| deadline.is_some_and(|deadline| at >= deadline);
+        let limit = if due(hard) {
+            Limit::Hard
+        } else if due(startup) {
+            Limit::Startup
+        } else if due(idle) {
+            Limit::Idle
+        } else if self.limits.idle.is_some() && at >= self.next_sample {
+            self.next_sample = at + self.sample_pause();
+            return vec![Effect::Sample];
+        } else {
+            return Vec::new();
+        };
+        self.ending = Some(Ending::Deadline(limit));
+        self.by_deadline = true;
+        self.climb(0, at)
+    }
+
+    /// Hard, startup, idle, and the next look at the tree.
+    fn working_deadlines(&self) -> [Option<Duration>; 4] {
+        let startup = self.limits.startup.filter(|_| self.progress.records == 0);
+        let open = self.progress.open_tools > 0;
+        let idle = self.limits.idle.filter(|_| !open).map(|idle| self.last_activity + idle);
+        let sample = self.limits.idle.map(|_| self.next_sample);
+        [Some(self.hard_end()), startup, idle, sample]
+    }
+
+    fn hard_end(&self) -> Duration {
+        self.limits.hard
+    }
+
+    fn sample_pause(&self) -> Duration {
+        self.limits.idle.map_or(SAMPLE_MOST, |idle| (idle / 4).min(SAMPLE_MOST))
+    }
+
+    fn rung_wait(&self, rung: usize) -> Duration {
+        let wait = self.limits.ladder.get(rung).map_or(Duration::ZERO, |rung| rung.1);
+        if self.by_deadline { wait.min(DEADLINE_RUNG) } else { wait }
+    }
+
+    fn climb(&mut self, rung: usize, at: Duration) -> Vec<Effect> {
+        match self.limits.ladder.get(rung).map(|rung| rung.0) {
+            None | Some(RungKind::HardKill) => {
+                self.rung_reached = Some(RungKind::HardKill);
+                self.end_tree()
+            }
+            Some(kind) => {
+                self.rung_reached = Some(kind);
+                self.phase = Phase::Climbing { rung, since: at };
+                vec![Effect::Climb(kind)]
+            }
+        }
+    }
+
+    fn end_tree(&mut self) -> Vec<Effect> {
+        self.phase = Phase::EndingTree;
+        vec![Effect::EndTree]
+    }
+}
