@@ -1,4 +1,6 @@
 //! Golden streams of the real CLIs through the scanner and the outcome table.
+#![expect(clippy::disallowed_methods, reason = "the purity of core does not bind its tests")]
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -16,6 +16,28 @@ struct Standing {
     count: u64,
 }
 
+impl Standing {
+    fn fail(&mut self, index: u64, failure: &Failure, signs: usize) {
+        self.seen = vec![false; signs];
+        self.count += 1;
+        self.first.get_or_insert_with(|| (index, failure.clone()));
+    }
+
+    /// Takes a sign of recovery in; answers with how many failing records it recovered.
+    fn recover(&mut self, rule: &FailureRule, record: &Value) -> u64 {
+        if self.first.is_none() || rule.recovered_by.is_empty() {
+            return 0;
+        }
+        for (seen, matcher) in self.seen.iter_mut().zip(&rule.recovered_by) {
+            *seen |= matcher.matches(record);
+        }
+        if !self.seen.iter().all(|seen| *seen) {
+            return 0;
+        }
+        std::mem::take(self).count
+    }
+}
+
 /// The memory of all failure rules of a record.
 #[derive(Debug, Clone)]
 pub(super) struct Failing {
@@ -39,20 +61,10 @@ impl Failing {
         for (rule, standing) in rules.iter().zip(&mut self.rules) {
             if fails(rule, record) {
                 let failure = describe(rule, record);
-                standing.seen = vec![false; rule.recovered_by.len()];
-                standing.count += 1;
-                if standing.first.is_none() {
-                    standing.first = Some((index, failure.clone()));
-                }
+                standing.fail(index, &failure, rule.recovered_by.len());
                 reported = reported.or(Some(failure));
-            } else if standing.first.is_some() && !rule.recovered_by.is_empty() {
-                for (seen, matcher) in standing.seen.iter_mut().zip(&rule.recovered_by) {
-                    *seen |= matcher.matches(record);
-                }
-                if standing.seen.iter().all(|seen| *seen) {
-                    self.recovered += standing.count;
-                    *standing = Standing::default();
-                }
+            } else {
+                self.recovered += standing.recover(rule, record);
             }
         }
         reported

@@ -279,10 +279,8 @@ impl Reader {
                 }
                 self.scan.tools_ok += u64::from(*ok);
             }
-            Fact::TaskStarted { task_id } => {
-                if self.scan.open_tasks.len() < REMEMBERED {
-                    self.scan.open_tasks.insert(task_id.clone());
-                }
+            Fact::TaskStarted { task_id } if self.scan.open_tasks.len() < REMEMBERED => {
+                self.scan.open_tasks.insert(task_id.clone());
             }
             Fact::TaskSettled { task_id, outcome } => {
                 let known = self.scan.open_tasks.remove(task_id);
