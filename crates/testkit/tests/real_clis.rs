@@ -1,0 +1,114 @@
+//! Each real CLI against the model server: a text, a file written by a tool, an error. What is
+//! tested is that the server speaks what the CLI understands; the CLIs themselves are not.
+
+#![expect(clippy::unwrap_used, reason = "a fixture that fails ends its test")]
+
+use std::process::{Command, Output, Stdio};
+
+use dcli_testkit::clis::{Cli, CliId, Retries};
+use dcli_testkit::model::{Scenario, Server, Tool, Turn};
+use dcli_testkit::process::as_user;
+use dcli_testkit::room::Room;
+
+fn headless(id: CliId) -> &'static [&'static str] {
+    match id {
+        CliId::Claude197 | CliId::Claude332 => &[
+            "--print",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--no-session-persistence",
+            "--dangerously-skip-permissions",
+        ],
+        CliId::Codex => &["exec", "--json", "--skip-git-repo-check", "-s", "danger-full-access"],
+        CliId::Opencode => &["run", "--format", "json", "--title", "t"],
+        CliId::Qwen | CliId::Gemini => &["--yolo", "--output-format", "stream-json"],
+    }
+}
+
+fn run(cli: &Cli, server: &Server, room: &Room, user: Option<u32>) -> Output {
+    let prompt = room.file("prompt", "say something").unwrap();
+    let mut command = Command::new(&cli.program);
+    command.args(headless(cli.id)).args(cli.model_args(server, Retries::None)).env_clear();
+    command.envs(cli.isolated_env(room, server, Retries::None).unwrap());
+    command.env("PWD", room.work()).current_dir(room.work());
+    if let Some(uid) = user {
+        as_user(uid, &mut command);
+    }
+    command.stdin(Stdio::from(std::fs::File::open(prompt).unwrap()));
+    command.output().unwrap()
+}
+
+fn text_and_file(id: CliId, user: Option<u32>) {
+    let Some(cli) = Cli::find_or_skip(id).unwrap() else { return };
+    let room = user.map_or_else(Room::new, Room::of_user).unwrap();
+    let made = room.work().join("made.txt");
+    let write = Tool::Write { path: made.to_string_lossy().into_owned(), content: "it's".into() };
+    let turns = [
+        Turn { reasoning: Some("thinking so".into()), ..Turn::tool(write) },
+        Turn::shell("echo from the shell > shell.txt"),
+        Turn::text("the scripted answer"),
+    ];
+    let server = Server::start(Scenario::of(turns)).unwrap();
+    let output = run(&cli, &server, &room, user);
+    let seen = format!("{}: {output:?}\n{:#?}", id.name(), summary(&server));
+    assert!(output.status.success(), "{seen}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("the scripted answer"), "{seen}");
+    let content = std::fs::read_to_string(&made).unwrap_or_else(|error| error.to_string());
+    assert_eq!(content.trim_end(), "it's", "{seen}");
+    let shell = std::fs::read_to_string(room.work().join("shell.txt")).unwrap_or_default();
+    assert_eq!(shell, "from the shell\n", "{seen}");
+    assert_eq!(server.main_requests().len(), 3, "{seen}");
+}
+
+fn bad_request(id: CliId) {
+    let Some(cli) = Cli::find_or_skip(id).unwrap() else { return };
+    let room = Room::new().unwrap();
+    let turn = Turn { message: Some("scripted refusal".into()), ..Turn::status(400) };
+    let server = Server::start(Scenario::of([turn])).unwrap();
+    let output = run(&cli, &server, &room, None);
+    let said = [output.stdout.as_slice(), &output.stderr].concat();
+    let seen = format!("{}: {output:?}\n{:#?}", id.name(), summary(&server));
+    assert!(String::from_utf8_lossy(&said).contains("scripted refusal"), "{seen}");
+}
+
+fn summary(server: &Server) -> Vec<String> {
+    let line = |logged: &dcli_testkit::model::Logged| {
+        format!("{} {} {:?} {:?}", logged.method, logged.path, logged.main, logged.tools)
+    };
+    server.requests().iter().map(line).collect()
+}
+
+/// One user per run: root where the test runs as root, and always an ordinary one.
+fn users() -> Vec<Option<u32>> {
+    if rustix::process::getuid().is_root() { vec![None, Some(4321)] } else { vec![None] }
+}
+
+macro_rules! each_cli {
+    ($($module:ident $id:ident;)*) => {$(
+        mod $module {
+            use super::*;
+
+            #[test]
+            fn answers_and_writes_what_the_scenario_says() {
+                for user in users() {
+                    text_and_file(CliId::$id, user);
+                }
+            }
+
+            #[test]
+            fn shows_the_message_of_a_refusal() {
+                bad_request(CliId::$id);
+            }
+        }
+    )*};
+}
+
+each_cli! {
+    claude_2_1_197 Claude197;
+    claude_2_1_332 Claude332;
+    codex Codex;
+    opencode Opencode;
+    qwen Qwen;
+    gemini Gemini;
+}
