@@ -13,6 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::hang::{Hang, wait_until};
 use crate::proc;
 
+/// An ordinary user that every Debian machine has: `nobody`, with a group of the same number. It
+/// has to be in the password file: Qwen Code 0.15.10 does not start as a user that is not.
+pub const ORDINARY_USER: u32 = 65534;
+
 /// A variable that no other tree has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {

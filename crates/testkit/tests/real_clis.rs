@@ -7,8 +7,9 @@ use std::process::{Command, Output, Stdio};
 
 use dcli_testkit::clis::{Cli, CliId, Retries};
 use dcli_testkit::model::{Scenario, Server, Tool, Turn};
-use dcli_testkit::process::as_user;
+use dcli_testkit::process::{ORDINARY_USER, as_user};
 use dcli_testkit::room::Room;
+use serde_json::Value;
 
 fn headless(id: CliId) -> &'static [&'static str] {
     match id {
@@ -53,12 +54,22 @@ fn text_and_file(id: CliId, user: Option<u32>) {
     let output = run(&cli, &server, &room, user);
     let seen = format!("{}: {output:?}\n{:#?}", id.name(), summary(&server));
     assert!(output.status.success(), "{seen}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("the scripted answer"), "{seen}");
+    assert!(said(&output.stdout).contains("the scripted answer"), "{seen}");
     let content = std::fs::read_to_string(&made).unwrap_or_else(|error| error.to_string());
     assert_eq!(content.trim_end(), "it's", "{seen}");
     let shell = std::fs::read_to_string(room.work().join("shell.txt")).unwrap_or_default();
     assert_eq!(shell, "from the shell\n", "{seen}");
     assert_eq!(server.main_requests().len(), 3, "{seen}");
+}
+
+/// Standard output; Gemini's, which comes in pieces, put together.
+fn said(stdout: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stdout);
+    let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let pieces = records.filter(|record| record["delta"] == true);
+    let joined: String =
+        pieces.filter_map(|record| Some(record["content"].as_str()?.to_owned())).collect();
+    if joined.is_empty() { text.into_owned() } else { joined }
 }
 
 fn bad_request(id: CliId) {
@@ -81,7 +92,7 @@ fn summary(server: &Server) -> Vec<String> {
 
 /// One user per run: root where the test runs as root, and always an ordinary one.
 fn users() -> Vec<Option<u32>> {
-    if rustix::process::getuid().is_root() { vec![None, Some(4321)] } else { vec![None] }
+    if rustix::process::getuid().is_root() { vec![None, Some(ORDINARY_USER)] } else { vec![None] }
 }
 
 macro_rules! each_cli {
