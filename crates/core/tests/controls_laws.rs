@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use dcli_core::executor::Catalogue;
 use dcli_core::executor::controls::{
     Configuration, Contract, ContractError, ControlRefusal, Launch, Receipt, Vocabulary, admit,
     build_model_arguments, native_arguments, refuse_collisions,
@@ -292,6 +293,31 @@ fn contracts_and_configurations_survive_being_stored() {
         let stored = serde_json::to_string(&wanted).unwrap();
         assert_eq!(serde_json::from_str::<Configuration>(&stored).unwrap(), wanted);
     }
+}
+
+#[test]
+fn every_shipped_contract_writes_each_of_its_values_as_two_words_and_finds_them_again() {
+    let catalogue = Catalogue::shipped().unwrap();
+    let mut measured = 0;
+    for executor in catalogue.iter() {
+        let Some(contract) = &executor.record.controls else { continue };
+        contract.validate().unwrap();
+        for field in &contract.fields {
+            let listed = match &field.vocabulary {
+                Vocabulary::Listed(values) => values.clone(),
+                Vocabulary::Any(_) => vec!["any".to_owned()],
+            };
+            for value in listed {
+                let wanted = wanted(None, None, &[(&field.name, &value)]);
+                let version = Some(contract.versions[0].as_str());
+                let native = native_arguments(Some(contract), &wanted, version).unwrap();
+                assert_eq!(native.len(), 2, "{native:?}");
+                assert!(refuse_collisions(contract, &native).is_err(), "{native:?}");
+                measured += 1;
+            }
+        }
+    }
+    assert!(measured >= 3, "only {measured} values: the shipped contracts are gone");
 }
 
 fn broken(spoil: impl Fn(&mut Contract)) -> ContractError {
