@@ -255,6 +255,22 @@ fn raw_arguments_that_set_a_control_are_found_in_every_spelling() {
 }
 
 #[test]
+fn a_table_that_holds_a_controlled_key_sets_it_and_so_does_a_key_below_it() {
+    let contract = contract(&CODEX.replace("model_reasoning_effort", "reasoning.effort"));
+    for (setting, is_set) in [
+        ("reasoning.effort=x", true),
+        ("reasoning={effort=\"x\"}", true),
+        ("reasoning.effort.level=x", true),
+        ("reasoning.summary=x", false),
+        ("reason=x", false),
+        ("reasoning.effortless=x", false),
+    ] {
+        let extra = ["-c".to_owned(), setting.to_owned()];
+        assert_eq!(refuse_collisions(&contract, &extra).is_err(), is_set, "{setting}");
+    }
+}
+
+#[test]
 fn admission_checks_extra_arguments_also_without_a_configuration_and_shims_only_with_one() {
     for (contract, version) in contracts() {
         let extra = [format!("--model={SECRET}")];
