@@ -1,0 +1,155 @@
+//! `cargo xtask check`: everything that CI runs, one suite after another, none of them silently
+//! left out. Later suites run although earlier ones failed, so that one run tells all.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::error::Error;
+use crate::suite::Report;
+use crate::tally::Tally;
+use crate::verdict::{self, Terms};
+use crate::workspace::{IntegrationTests, Workspace};
+use crate::{clis, command, deny, evidence, matrix, packages, toolchain};
+
+/// Turns every skip of a test into its failure.
+const REQUIRE_ALL: &str = "DCLI_REQUIRE_ALL";
+/// Turns a missing CLI into a failure.
+const REQUIRE_CLIS: &str = "DCLI_REQUIRE_CLIS";
+const QUICK: &str = "--quick leaves it out, and it proves nothing";
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What CI runs.
+    Full,
+    /// Without network, real CLIs, or evidence.
+    Quick,
+}
+
+/// Runs the suites. Fails if one of them does.
+pub(crate) fn run(extent: Extent) -> ExitCode {
+    let workspace = match Workspace::find() {
+        Ok(workspace) => workspace,
+        Err(error) => {
+            println!("ERROR: {error}\n\n0 passed, 1 failed");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut check = Check { extent, workspace, report: Report::new() };
+    check.static_suites();
+    check.installations();
+    check.tests();
+    check.evidence();
+    check.report.close()
+}
+
+struct Check {
+    extent: Extent,
+    workspace: Workspace,
+    report: Report,
+}
+
+impl Check {
+    fn static_suites(&mut self) {
+        let workspace = &self.workspace;
+        self.report.run("toolchain", toolchain::print);
+        self.report.run("format", || command::run(workspace.cargo().args(["fmt", "--check"])));
+        self.report.run("package ceiling", || packages::check(&workspace.root));
+        let lint = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+        self.report.run("lints", || command::run(workspace.cargo().args(lint)));
+    }
+
+    fn installations(&mut self) {
+        let workspace = &self.workspace;
+        if self.extent == Extent::Quick {
+            self.report.leave_out("licences, bans, sources", QUICK);
+            self.report.leave_out("real CLIs", QUICK);
+            return;
+        }
+        self.report.run("licences, bans, sources", || deny::check(workspace));
+        self.report.run("real CLIs", || clis::install(&workspace.root.join("clis")));
+    }
+
+    /// Everything is built once, and then run in parts, so that each part has its own time.
+    fn tests(&mut self) {
+        let IntegrationTests { scripted, live } = self.workspace.integration_tests();
+        let workspace = &self.workspace;
+        let build = || {
+            command::run(workspace.cargo().args(["test", "--workspace", "--no-run", "--locked"]))
+        };
+        if !self.report.run("build of all tests", build) {
+            self.report.run("tests", || Err(Error::Blocked("the build of all tests")));
+            return;
+        }
+        let rows = self.rows();
+        if !self.report.run("evidence file", || evidence::clear(&rows)) {
+            return;
+        }
+        self.test("unit tests", &words(&["--lib", "--bins", "--examples"]));
+        self.test("scripted tests", &named(&scripted));
+        match self.extent {
+            Extent::Quick => self.report.leave_out("live tests", QUICK),
+            Extent::Full => self.test("live tests", &named(&live)),
+        }
+        self.test("documentation tests", &words(&["--doc"]));
+    }
+
+    fn test(&mut self, name: &'static str, targets: &[String]) {
+        if targets.is_empty() {
+            // Without a target cargo would run every test there is.
+            self.report.run(name, || Err(Error::NoTest));
+            return;
+        }
+        let mut cargo = self.workspace.cargo();
+        cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(targets);
+        cargo.env(evidence::VARIABLE, self.rows());
+        if self.extent == Extent::Full {
+            cargo.env(REQUIRE_ALL, "1").env(REQUIRE_CLIS, "1");
+        }
+        let extent = self.extent;
+        self.report.run_tests(name, |tally| count(&mut cargo, extent, tally));
+    }
+
+    fn evidence(&mut self) {
+        if self.extent == Extent::Quick {
+            self.report.leave_out("evidence", QUICK);
+            return;
+        }
+        let rows = self.rows();
+        self.report.run("evidence", || judge(&rows));
+    }
+
+    fn rows(&self) -> PathBuf {
+        self.workspace.target.join("evidence.jsonl")
+    }
+}
+
+fn count(cargo: &mut Command, extent: Extent, tally: &mut Tally) -> Result<(), Error> {
+    let ended = command::follow(cargo, |line| tally.read(line));
+    tally.finish();
+    ended?;
+    match (extent, tally.passed, tally.ignored) {
+        (_, 0, _) => Err(Error::NoTest),
+        (Extent::Full, _, ignored) if ignored > 0 => Err(Error::Ignored(ignored)),
+        _ => Ok(()),
+    }
+}
+
+fn judge(rows: &Path) -> Result<(), Error> {
+    let root = toolchain::uid()? == 0;
+    let require_all = is_set("CI", "true") || is_set(REQUIRE_ALL, "1");
+    let terms = Terms { open: matrix::OPEN, root, require_all };
+    verdict::print(&matrix::cells(matrix::EXPECTED), &evidence::load(rows)?, terms)
+}
+
+fn is_set(variable: &str, value: &str) -> bool {
+    std::env::var(variable).is_ok_and(|found| found == value)
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn named(tests: &[String]) -> Vec<String> {
+    tests.iter().flat_map(|test| ["--test".to_owned(), test.clone()]).collect()
+}

@@ -1,0 +1,154 @@
+//! What a full run has to have observed: must-show line × check × CLI × user × ending.
+//!
+//! Live tests keep a row (`dcli_testkit::evidence::Row`) for each cell, under the names used here.
+//! A cell behind a protection also needs its control: a row with `disabled` set, taken with the
+//! protection switched off in a test build, that came out red. A test that cannot become root
+//! keeps no row for root: this table, not the test, says what that means.
+
+/// A block of cells: every combination of its lists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    /// The must-show line.
+    pub(crate) line: &'static str,
+    /// What was looked at.
+    pub(crate) check: &'static str,
+    pub(crate) clis: &'static [&'static str],
+    pub(crate) users: &'static [User],
+    pub(crate) endings: &'static [&'static str],
+    pub(crate) proof: Proof,
+}
+
+/// Who a program ran as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    Root,
+    /// A real one, not root in a namespace: any uid but 0. Root's tests become 65534.
+    Ordinary,
+}
+
+/// What it takes to believe a green cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// What the row itself says it observed.
+    Observed,
+    /// Also a control, red because the protection was off.
+    RedWithout,
+}
+
+/// One expected observation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    pub(crate) line: &'static str,
+    pub(crate) check: &'static str,
+    pub(crate) cli: &'static str,
+    pub(crate) user: User,
+    pub(crate) ending: &'static str,
+    pub(crate) proof: Proof,
+}
+
+/// Stands for a row's missing CLI or ending: none took part.
+pub(crate) const NONE: &str = "-";
+
+/// The CLIs whose records are the main ones, as `dcli_testkit::clis::CliId::name` has them.
+const MAIN: &[&str] = &["claude-2.1.197", "claude-2.1.332", "codex-0.171.0", "opencode-1.18.33"];
+const ALL: &[&str] = &[
+    "claude-2.1.197",
+    "claude-2.1.332",
+    "codex-0.171.0",
+    "opencode-1.18.33",
+    "qwen-0.15.10",
+    "gemini-0.61.0",
+];
+const BOTH: &[User] = &[User::Root, User::Ordinary];
+const NORMAL: &[&str] = &["normal"];
+
+/// Lines that no suite shows yet. Their cells are printed as open and do not fail a run; a red row
+/// of theirs does. Whoever builds the suite of a line takes it out of here.
+pub(crate) const OPEN: &[&str] = &["2", "3"];
+
+const fn observed(check: &'static str, clis: &'static [&'static str]) -> Group {
+    Group { line: "2", check, clis, users: BOTH, endings: NORMAL, proof: Proof::Observed }
+}
+
+/// Every block that a full run is held to.
+pub(crate) const EXPECTED: &[Group] = &[
+    observed("text", ALL),
+    observed("write-lying-pwd", ALL),
+    observed("http-500", ALL),
+    observed("http-401", MAIN),
+    observed("http-429", MAIN),
+    observed("several-steps", MAIN),
+    observed("reasoning-hidden", MAIN),
+    observed("usage-second-figure", MAIN),
+    observed("large-answer", MAIN),
+    Group { endings: &["deadline"], ..observed("stalled-model", MAIN) },
+    Group {
+        line: "3",
+        check: "no-survivor",
+        clis: ALL,
+        users: BOTH,
+        endings: &["normal", "cancel", "deadline", "kill9"],
+        proof: Proof::RedWithout,
+    },
+    trials("hostile-trials-pid-namespace"),
+    trials("hostile-trials-guardian"),
+];
+
+const fn trials(check: &'static str) -> Group {
+    let (clis, endings): (&[&str], &[&str]) = (&[NONE], &["kill9"]);
+    Group { line: "3", check, clis, users: BOTH, endings, proof: Proof::RedWithout }
+}
+
+/// All combinations, in the order of the table.
+pub(crate) fn cells(groups: &[Group]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for group in groups {
+        for &cli in group.clis {
+            cells.extend(group.cells_of(cli));
+        }
+    }
+    cells
+}
+
+impl Group {
+    fn cells_of(self, cli: &'static str) -> impl Iterator<Item = Cell> {
+        let Self { line, check, users, endings, proof, .. } = self;
+        users.iter().flat_map(move |&user| {
+            endings.iter().map(move |&ending| Cell { line, check, cli, user, ending, proof })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_cell_is_expected_twice() {
+        let cells = cells(EXPECTED);
+        let key = |cell: &Cell| (cell.check, cell.cli, cell.user == User::Root, cell.ending);
+        let keys: BTreeSet<_> = cells.iter().map(key).collect();
+        assert_eq!(keys.len(), cells.len());
+    }
+
+    #[test]
+    fn the_names_of_the_clis_are_those_of_the_testkit() {
+        let known = dcli_testkit::clis::CliId::ALL.map(dcli_testkit::clis::CliId::name);
+        assert_eq!(known.as_slice(), ALL);
+        assert!(MAIN.iter().all(|name| known.contains(name)));
+    }
+
+    #[test]
+    fn containment_is_held_to_every_cli_user_and_ending() {
+        let survivors = EXPECTED.iter().find(|group| group.check == "no-survivor").unwrap();
+        assert_eq!(survivors.proof, Proof::RedWithout);
+        assert_eq!(cells(&[*survivors]).len(), 6 * 2 * 4);
+    }
+
+    #[test]
+    fn an_open_line_is_one_that_is_expected() {
+        assert!(OPEN.iter().all(|line| EXPECTED.iter().any(|group| group.line == *line)));
+    }
+}
