@@ -17,6 +17,9 @@ use crate::proc;
 /// has to be in the password file: Qwen Code 0.15.10 does not start as a user that is not.
 pub const ORDINARY_USER: u32 = 65534;
 
+/// How many looks have to find nothing before nothing is there.
+const LOOKS: usize = 4;
+
 /// A variable that no other tree has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
@@ -72,7 +75,15 @@ impl Marker {
     /// The processes that carry the marker now. Zombies are not among them: they run nothing.
     /// A process whose environment the caller may not read is not seen, so count as root, or as
     /// the user that owns the whole tree.
+    ///
+    /// A process that hops from pid to pid can slip through one look at `/proc`; none is reported
+    /// only after several looks that found none.
     pub fn alive(&self) -> Vec<Found> {
+        let looks = (0..LOOKS).map(|_| self.look());
+        looks.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+    }
+
+    fn look(&self) -> Vec<Found> {
         let entry = format!("{}={}", self.name, self.value);
         let own = std::process::id();
         let marked = |pid: &u32| *pid != own && environment_has(*pid, entry.as_bytes());

@@ -27,16 +27,21 @@ fn headless(id: CliId) -> &'static [&'static str] {
     }
 }
 
-fn run(cli: &Cli, server: &Server, room: &Room, user: Option<u32>) -> Output {
+fn prepared(cli: &Cli, server: &Server, room: &Room) -> Command {
     let prompt = room.file("prompt", "say something").unwrap();
     let mut command = Command::new(&cli.program);
     command.args(headless(cli.id)).args(cli.model_args(server, Retries::None)).env_clear();
     command.envs(cli.isolated_env(room, server, Retries::None).unwrap());
     command.env("PWD", room.work()).current_dir(room.work());
+    command.stdin(Stdio::from(std::fs::File::open(prompt).unwrap()));
+    command
+}
+
+fn run(cli: &Cli, server: &Server, room: &Room, user: Option<u32>) -> Output {
+    let mut command = prepared(cli, server, room);
     if let Some(uid) = user {
         as_user(uid, &mut command);
     }
-    command.stdin(Stdio::from(std::fs::File::open(prompt).unwrap()));
     command.output().unwrap()
 }
 
@@ -83,6 +88,32 @@ fn bad_request(id: CliId) {
     assert!(String::from_utf8_lossy(&said).contains("scripted refusal"), "{seen}");
 }
 
+/// The vendor's settings hold a failing model to one request, where there are such settings.
+fn rate_limited_once(id: CliId) {
+    let Some(cli) = Cli::find_or_skip(id).unwrap() else { return };
+    let room = Room::new().unwrap();
+    let server = Server::start(Scenario::of([Turn::status(429)])).unwrap();
+    let output = run(&cli, &server, &room, None);
+    assert_eq!(server.main_requests().len(), 1, "{}: {output:?}", id.name());
+    assert!(!output.status.success(), "{}: {output:?}", id.name());
+}
+
+/// A megabyte, standard output being a file as dcli has it: a pipe gets only part of it from
+/// claude 2.1.197 and opencode.
+fn megabyte(id: CliId) {
+    let Some(cli) = Cli::find_or_skip(id).unwrap() else { return };
+    let room = Room::new().unwrap();
+    let turn = Turn { bytes: Some(1 << 20), ..Turn::default() };
+    let server = Server::start(Scenario::of([turn])).unwrap();
+    let captured = room.file("captured", "").unwrap();
+    let mut command = prepared(&cli, &server, &room);
+    command.stdout(std::fs::File::create(&captured).unwrap());
+    assert!(command.status().unwrap().success(), "{}", id.name());
+    let text = said(&std::fs::read(captured).unwrap());
+    assert!(text.len() >= 1 << 20, "{}: {} bytes", id.name(), text.len());
+    assert!(text.contains("line 000000 ") && text.contains("line 019000 "), "{}", id.name());
+}
+
 fn summary(server: &Server) -> Vec<String> {
     let line = |logged: &dcli_testkit::model::Logged| {
         format!("{} {} {:?} {:?}", logged.method, logged.path, logged.main, logged.tools)
@@ -111,6 +142,11 @@ macro_rules! each_cli {
             fn shows_the_message_of_a_refusal() {
                 bad_request(CliId::$id);
             }
+
+            #[test]
+            fn lets_a_megabyte_through() {
+                megabyte(CliId::$id);
+            }
         }
     )*};
 }
@@ -122,4 +158,11 @@ each_cli! {
     opencode Opencode;
     qwen Qwen;
     gemini Gemini;
+}
+
+#[test]
+fn a_rate_limit_is_met_with_one_request_where_the_vendor_has_a_setting_for_it() {
+    for id in [CliId::Claude197, CliId::Claude332, CliId::Codex, CliId::Gemini] {
+        rate_limited_once(id);
+    }
 }

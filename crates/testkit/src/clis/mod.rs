@@ -129,7 +129,36 @@ impl Cli {
     }
 }
 
+/// Codex's npm wrapper, a Node script whose native child outlives its SIGKILL (0.171.0).
+///
+/// # Errors
+/// When it is not installed.
+pub fn codex_wrapper() -> Result<PathBuf, CliMissing> {
+    let wrapper = installed().join(".bin/codex");
+    let program = wrapper.display().to_string();
+    if wrapper.is_file() { Ok(wrapper) } else { Err(CliMissing { id: CliId::Codex, program }) }
+}
+
 fn installed() -> PathBuf {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clis/node_modules");
     std::env::var_os(CLIS_VARIABLE).map_or_else(default, PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, CliId, codex_wrapper};
+
+    #[test]
+    fn every_cli_is_found_or_says_where_it_was_looked_for() {
+        for id in CliId::ALL {
+            match Cli::find(id) {
+                Ok(cli) => assert!(cli.program.is_file()),
+                Err(missing) => assert!(missing.to_string().contains("npm ci"), "{missing}"),
+            }
+            assert!(id.name().starts_with(id.backend()));
+            assert!(id.version().starts_with(|first: char| first.is_ascii_digit()));
+        }
+        let codex = Cli::find(CliId::Codex).is_ok();
+        assert_eq!(codex_wrapper().is_ok(), codex);
+    }
 }

@@ -14,7 +14,8 @@ pub const MODEL: &str = "stub-model";
 /// A key that nobody checks.
 const KEY: &str = "stub-key";
 
-/// How a CLI is told to treat a failing model. opencode has no such setting.
+/// How a CLI is told to treat a failing model. opencode 1.18.33 has no such setting, and Qwen Code
+/// 0.15.10 none for its seven attempts (about 80 s) at a status 429 or 500.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retries {
     /// As the vendor has it: up to three minutes with claude.

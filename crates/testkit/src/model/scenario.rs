@@ -210,14 +210,61 @@ impl Turn {
 
     /// The text to send: `bytes` first, else `text`.
     pub(super) fn whole_text(&self) -> Option<String> {
-        const LINE: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde\n";
-        self.bytes
-            .map_or_else(|| self.text.clone(), |n| Some(LINE.chars().cycle().take(n).collect()))
+        self.bytes.map_or_else(|| self.text.clone(), |length| Some(long_text(length)))
     }
 
     /// All tool calls, the short form included.
     pub(super) fn all_tools(&self) -> Vec<Tool> {
         let short = self.shell.iter().map(|command| Tool::Shell { command: command.clone() });
         self.tools.iter().cloned().chain(short).collect()
+    }
+}
+
+/// Exactly `length` bytes of numbered lines that never repeat: Gemini CLI 0.61.0 and Qwen Code
+/// 0.15.10 end an answer that does, as a loop.
+fn long_text(length: usize) -> String {
+    let mut text = String::with_capacity(length + 64);
+    let mut mixed: u64 = 0x9e37_79b9_7f4a_7c15;
+    for number in 0.. {
+        if text.len() >= length {
+            break;
+        }
+        mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(number);
+        text += &format!("line {number:06} has {mixed:016x} and {:016x}\n", mixed.rotate_left(23));
+    }
+    text.truncate(length);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scenario, long_text};
+
+    #[test]
+    fn a_long_text_has_its_length_and_no_line_twice() {
+        assert_eq!(long_text(1 << 20).len(), 1 << 20);
+        assert_eq!(long_text(0), "");
+        let text = long_text(100_000);
+        let lines: std::collections::BTreeSet<&str> = text
+            .lines()
+            .filter_map(|line| line.split_once(" has "))
+            .map(|(_, tail)| tail)
+            .collect();
+        assert_eq!(lines.len(), text.lines().count());
+    }
+
+    #[test]
+    fn a_scenario_is_read_from_text_or_file_and_a_wrong_key_is_an_error() {
+        let json = r#"{"turns":[{"tools":[{"kind":"shell","command":"ls"}]},{"stall":"mid"}]}"#;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), json).unwrap();
+        let read = Scenario::parse(file.path().to_str().unwrap()).unwrap();
+        assert_eq!(read, Scenario::parse(json).unwrap());
+        assert_eq!(
+            serde_json::from_str::<Scenario>(&serde_json::to_string(&read).unwrap()).unwrap(),
+            read
+        );
+        assert!(Scenario::parse(r#"{"turns":[{"txet":"x"}]}"#).is_err());
+        assert!(Scenario::parse("/no/such/file").is_err());
     }
 }
