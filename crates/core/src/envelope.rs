@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::executor::record::RungKind;
 use crate::exit::FailureClass;
 use crate::fact::{Tokens, Warning};
 use crate::failure::Failure;
@@ -185,6 +186,8 @@ pub struct RunReport {
     pub survivors: Option<Vec<SurvivorReport>>,
     /// Processes that were alive when the leader had ended, and were ended.
     pub left_behind: u32,
+    /// The last rung of the cancel ladder that was climbed; `null` where none was.
+    pub cancel_rung_reached: Option<RungKind>,
     /// What the caller should know although the run went on.
     pub warnings: Vec<Warning>,
     /// The record that ran.

@@ -1,1 +1,8 @@
-fn main() {}
+//! The one binary, called by four names.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dcli::contain::entry();
+    dcli::cli::main()
+}

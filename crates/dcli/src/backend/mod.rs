@@ -1,0 +1,5 @@
+//! Backends: what runs a prompt. Records are data; starting a process is written once.
+
+pub(crate) mod environment;
+pub(crate) mod program;
+pub(crate) mod spawn;

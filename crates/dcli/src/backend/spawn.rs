@@ -1,0 +1,93 @@
+//! The seam through which every child is started, so that a host or a test can supply its own.
+
+use dcli_contain::{
+    Aftermath, Contained, Entry, Exit, Identity, Kind, Launch, Lost, SignalError, StartError,
+    Support, Tree,
+};
+
+/// Starts children.
+///
+/// Whoever implements it keeps three promises: the child's environment is exactly `launch.env`, no
+/// shell is put in between, and after [`Running::end`] no child is left unsettled and alive.
+pub trait Spawn: Send + Sync {
+    /// The rungs of containment there are, and why the others are missing.
+    fn support(&self) -> Support;
+
+    /// Starts a child.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing is left running.
+    fn start(&self, launch: Launch) -> Result<Box<dyn Running>, StartError>;
+}
+
+/// A child that was started, with its tree.
+pub trait Running: Send + Sync {
+    /// How its tree is held.
+    fn kind(&self) -> Kind;
+    /// Its leader.
+    fn leader(&self) -> Identity;
+    /// Blocks until the leader has ended; the rest of the tree is not touched.
+    ///
+    /// # Errors
+    /// The process that contains the tree is gone.
+    fn wait_leader(&self) -> Result<Exit, Lost>;
+    /// SIGINT to the leader alone.
+    ///
+    /// # Errors
+    /// It has ended already.
+    fn interrupt(&self) -> Result<(), SignalError>;
+    /// Ends whatever is left of the tree and verifies that nothing is. Idempotent, bounded.
+    fn end(&self) -> Aftermath;
+    /// The tree as it is now.
+    fn tree(&self) -> Tree;
+}
+
+/// Children contained by this machine's kernel.
+#[derive(Debug, Clone)]
+pub struct ContainedSpawn {
+    entry: Entry,
+}
+
+impl ContainedSpawn {
+    /// Contained starts through `entry`.
+    #[must_use]
+    pub fn new(entry: Entry) -> Self {
+        Self { entry }
+    }
+}
+
+impl Spawn for ContainedSpawn {
+    fn support(&self) -> Support {
+        dcli_contain::probe(&self.entry)
+    }
+
+    fn start(&self, launch: Launch) -> Result<Box<dyn Running>, StartError> {
+        dcli_contain::start(&self.entry, launch).map(|run| Box::new(run) as Box<dyn Running>)
+    }
+}
+
+impl Running for Contained {
+    fn kind(&self) -> Kind {
+        self.kind()
+    }
+
+    fn leader(&self) -> Identity {
+        self.leader()
+    }
+
+    fn wait_leader(&self) -> Result<Exit, Lost> {
+        self.wait_leader()
+    }
+
+    fn interrupt(&self) -> Result<(), SignalError> {
+        self.interrupt()
+    }
+
+    fn end(&self) -> Aftermath {
+        self.end()
+    }
+
+    fn tree(&self) -> Tree {
+        self.tree()
+    }
+}

@@ -1,0 +1,219 @@
+//! `dcli exec`: arguments to a request, and the envelope to standard output.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use dcli_contain::Entry;
+use dcli_core::envelope::{Data, ErrorCode, ResultEnvelope};
+use dcli_core::executor::{Executor, Source};
+use dcli_core::fact::Warning;
+use dcli_core::gate::{Caps, Choice, Layer};
+use serde::Serialize;
+
+use super::args::Exec;
+use super::progress::Progress;
+use super::{prompt, signals};
+use crate::config::{self, Policy};
+use crate::exec::{Hooks, Host, Inherit, ModelChoice, Request, Timeouts, exec};
+use crate::report::{json, stamp};
+
+/// Why nothing was run.
+struct Refused(ErrorCode, String);
+
+/// Runs the subcommand; its answer is the exit code.
+pub(super) fn run(args: Exec) -> u8 {
+    let (text, events) = (args.text, args.events);
+    let shown = Arc::new(Shown::default());
+    let envelope = prepare(args).map_or_else(refusal, |(host, request, warning)| {
+        perform(&host, request, warning, events.then(|| Arc::clone(&shown)))
+    });
+    let code = envelope.exit_code();
+    let printed = match (text, events) {
+        (true, _) => print_text(&envelope),
+        (_, true) => shown.envelope(&envelope),
+        _ => json::line(&mut io::stdout().lock(), &envelope),
+    };
+    match printed {
+        Ok(()) => code,
+        Err(error) => {
+            say(&format!("the result cannot be printed: {error}"));
+            if code == 0 { dcli_core::exit::FailureClass::NoResult.exit_code() } else { code }
+        }
+    }
+}
+
+fn refusal(refused: Refused) -> ResultEnvelope {
+    let Refused(code, message) = refused;
+    say(&message);
+    ResultEnvelope::refused(code, message)
+}
+
+/// Errors are for people too: on standard error, beside the envelope.
+fn say(message: &str) {
+    use std::io::Write;
+    // Nobody can be told where standard error is closed.
+    let _ = writeln!(io::stderr().lock(), "dcli: {message}");
+}
+
+fn invalid(message: impl std::fmt::Display) -> Refused {
+    Refused(ErrorCode::RequestInvalid, format!("{message}; nothing was started"))
+}
+
+fn prepare(args: Exec) -> Result<(Host, Request, Option<Warning>), Refused> {
+    let cwd = match &args.cwd {
+        Some(cwd) => cwd.clone(),
+        None => std::env::current_dir()
+            .map_err(|error| invalid(format!("the current directory is gone: {error}")))?,
+    };
+    let project = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
+    let policy = config::policy(&project).map_err(invalid)?;
+    let (executor, chosen_by) = executor(&args, &policy)?;
+    let id = executor.record.id.clone();
+    policy
+        .allow(&id, args.access)
+        .map_err(|message| Refused(ErrorCode::ExecutorPermissionDenied, message))?;
+    let prompt = prompt::read(&args.words, args.prompt_file.as_deref()).map_err(invalid)?;
+    let entry = Entry::current().map_err(|error| {
+        Refused(ErrorCode::ExecutorUnavailable, format!("{error}; nothing was started"))
+    })?;
+    let request = request(args, executor, chosen_by, (cwd, prompt.text, &policy));
+    Ok((capped(Host::new(entry), &policy)?, request, prompt.warning))
+}
+
+fn executor(args: &Exec, policy: &Policy) -> Result<(Executor, Layer), Refused> {
+    let not_valid = |error: config::ConfigError| match error {
+        config::ConfigError::Record(_) => {
+            Refused(ErrorCode::ExecutorInvalid, format!("{error}; nothing was started"))
+        }
+        other => invalid(other),
+    };
+    let mut catalogue = config::catalogue().map_err(not_valid)?;
+    let user = config::user().map_err(not_valid)?;
+    let given = match &args.record {
+        Some(path) => {
+            Some(config::add(&mut catalogue, path, Source::File).map_err(not_valid)?)
+        }
+        None => None,
+    };
+    let named = args.backend.as_deref().or(given.as_deref());
+    let Choice { executor_id, layer } = policy.choose(&user, named);
+    let found = catalogue.find(&executor_id).map_err(|error| {
+        let message = format!("{error}; nothing was started; see 'dcli backends'");
+        Refused(ErrorCode::ExecutorNotFound, message)
+    })?;
+    Ok((found.clone(), layer))
+}
+
+fn request(
+    args: Exec,
+    executor: Executor,
+    chosen_by: Layer,
+    (cwd, prompt, policy): (PathBuf, String, &Policy),
+) -> Request {
+    let default = Timeouts::default();
+    let hard = Policy::tighten(
+        policy.hard_timeout_sec,
+        Some(args.hard_timeout_sec.unwrap_or(default.hard)),
+    );
+    let names = |list: String| -> Vec<String> {
+        list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    Request {
+        chosen_by,
+        access: args.access,
+        model: args.model.map_or(ModelChoice::Default, ModelChoice::Named),
+        timeouts: Timeouts {
+            hard: hard.unwrap_or(default.hard),
+            startup: Policy::tighten(policy.startup_timeout_sec, args.startup_timeout_sec),
+            idle: Policy::tighten(policy.idle_timeout_sec, args.idle_timeout_sec),
+        },
+        inherit: args.inherit_env.map_or(Inherit::All, |list| Inherit::Only(names(list))),
+        env: args.env,
+        extra_args: args.extra_arg,
+        command: args.command,
+        containment: args.containment.unwrap_or_default(),
+        ..Request::new(executor, prompt, cwd)
+    }
+}
+
+fn capped(host: Host, policy: &Policy) -> Result<Host, Refused> {
+    let Some(tokens) = policy.max_total_tokens else { return Ok(host) };
+    let caps = Caps::UNLIMITED.with_max_total_cost(tokens).map_err(invalid)?;
+    Ok(host.with_caps(caps))
+}
+
+fn perform(
+    host: &Host,
+    request: Request,
+    warning: Option<Warning>,
+    shown: Option<Arc<Shown>>,
+) -> ResultEnvelope {
+    let progress = Arc::new(Progress::new(&request.executor.record.id));
+    let line = Arc::clone(&progress);
+    let hooks = Hooks {
+        on_fact: Some(Arc::new(move |fact| {
+            line.fact(&fact.fact);
+            if let Some(shown) = &shown {
+                shown.fact(fact);
+            }
+        })),
+        ..Hooks::default()
+    };
+    if let Err(error) = signals::cancel_on_signals(hooks.cancel.clone()) {
+        say(&format!("signals will not cancel this run: {error}"));
+    }
+    let mut envelope = exec(host, request, &hooks);
+    progress.end();
+    if let (Some(warning), Data::Run(run)) = (warning, &mut envelope.data) {
+        run.run.warnings.insert(0, warning);
+    }
+    if let Some(error) = envelope.errors.iter().flatten().next() {
+        say(&crate::report::human::printable(&error.message, 2000));
+    }
+    envelope
+}
+
+fn print_text(envelope: &ResultEnvelope) -> io::Result<()> {
+    let result = envelope.run().and_then(|run| run.result.as_deref());
+    match result.filter(|_| envelope.exit_code() == 0) {
+        Some(result) => json::raw(&mut io::stdout().lock(), result),
+        None => Ok(()),
+    }
+}
+
+/// Facts on standard output as they come, and the envelope last.
+#[derive(Default)]
+struct Shown {
+    last: Mutex<u64>,
+}
+
+#[derive(Serialize)]
+struct EnvelopeLine<'a> {
+    schema_version: u32,
+    seq: u64,
+    at: String,
+    r#type: &'static str,
+    envelope: &'a ResultEnvelope,
+}
+
+impl Shown {
+    fn fact(&self, line: &dcli_core::fact::FactLine) {
+        if let Ok(mut last) = self.last.lock() {
+            *last = line.seq;
+        }
+        // A reader that has gone is told nothing more; the run goes on to its end.
+        let _ = json::line(&mut io::stdout().lock(), line);
+    }
+
+    fn envelope(&self, envelope: &ResultEnvelope) -> io::Result<()> {
+        let line = EnvelopeLine {
+            schema_version: dcli_core::fact::SCHEMA_VERSION,
+            seq: self.last.lock().map_or(0, |last| *last) + 1,
+            at: stamp::now(),
+            r#type: "envelope",
+            envelope,
+        };
+        json::line(&mut io::stdout().lock(), &line)
+    }
+}

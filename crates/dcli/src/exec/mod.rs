@@ -1,0 +1,28 @@
+//! One-shot runs: one prompt in the foreground, no job record, one envelope.
+//!
+//! ```no_run
+//! use dcli::exec::{Hooks, Host, Request, exec};
+//! use dcli::contain::{self, Entry};
+//! use dcli::model::executor::Catalogue;
+//!
+//! contain::entry(); // the first call in main: this program is run again as the init
+//! let host = Host::new(Entry::current()?);
+//! let catalogue = Catalogue::shipped()?;
+//! let request = Request::new(catalogue.find("codex")?.clone(), "Say OK.", "/path/to/checkout");
+//! let envelope = exec(&host, request, &Hooks::default());
+//! println!("{:?}: {}", envelope.status, envelope.summary);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod finish;
+mod host;
+mod prepare;
+mod request;
+mod run;
+pub mod version;
+
+pub use crate::backend::environment::Inherit;
+pub use crate::supervise::cancel::Cancel;
+pub use host::{Hooks, Host, Timing};
+pub use request::{ModelChoice, Request, Timeouts};
+pub use run::{Plan, exec};

@@ -1,0 +1,234 @@
+//! Every check before a start, in the order that the contract promises. Nothing is started here.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use dcli_core::envelope::{AccessEnforcement, ErrorCode};
+use dcli_core::executor::access::Access;
+use dcli_core::executor::controls::{ControlRefusal, Launch as ControlLaunch, admit};
+use dcli_core::executor::record::{Native, Record};
+use dcli_core::fact::Warning;
+
+use super::host::Host;
+use super::request::{ModelChoice, Request};
+use super::version;
+use crate::backend::environment::{Recipe, environment};
+use crate::backend::program::{Program, ProgramError, find};
+
+/// A request that may not be started: the envelope's code and its sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub code: ErrorCode,
+    pub message: String,
+}
+
+pub(super) fn refuse(code: ErrorCode, message: impl Into<String>) -> Refusal {
+    Refusal { code, message: message.into() }
+}
+
+/// A request whose every part was found valid.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    pub workspace: PathBuf,
+    pub program: PathBuf,
+    pub version: Option<String>,
+    pub env: Vec<(OsString, OsString)>,
+    pub access_args: Vec<String>,
+    pub model_args: Vec<String>,
+    pub enforcement: AccessEnforcement,
+    pub warnings: Vec<Warning>,
+}
+
+pub(super) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusal> {
+    let record = &*request.executor.record;
+    if request.prompt.trim().is_empty() {
+        return Err(refuse(ErrorCode::RequestInvalid, "the prompt is empty; nothing was started"));
+    }
+    refuse_timeouts(request)?;
+    let workspace = workspace(&request.workspace)?;
+    refuse_names(record, request)?;
+    let native = record.access.unenforced(request.access);
+    let recipe = Recipe {
+        ambient: &host.ambient,
+        inherit: &request.inherit,
+        record: &record.environment,
+        access: native,
+        explicit: &request.env,
+        cwd: &workspace,
+    };
+    let env = environment(&recipe);
+    refuse_root(record, native, &env)?;
+    let mut warnings = access_warnings(record, request.access);
+    let program = program(host, request, record)?;
+    if program.is_wrapper {
+        let message = format!(
+            "{} is a script that spawns the real executable, which was not found beside it",
+            program.path.display()
+        );
+        warnings.push(Warning::new("wrapper_script", message));
+    }
+    let version = version::cached(record, &program.path);
+    let model_args = model_arguments(record, request, version.as_deref())?;
+    Ok(Prepared {
+        workspace,
+        program: program.path,
+        version,
+        env,
+        access_args: native.args.clone(),
+        model_args,
+        enforcement: record.access.unenforced_report(request.access),
+        warnings,
+    })
+}
+
+fn refuse_timeouts(request: &Request) -> Result<(), Refusal> {
+    let timeouts = request.timeouts;
+    let all = [
+        ("hard", Some(timeouts.hard)),
+        ("startup", timeouts.startup),
+        ("idle", timeouts.idle),
+    ];
+    match all.iter().find(|(_, limit)| limit.is_some_and(|limit| limit.is_zero())) {
+        Some((name, _)) => Err(refuse(
+            ErrorCode::RequestInvalid,
+            format!("the {name} timeout is 0; give it more than 0 seconds; nothing was started"),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn workspace(path: &Path) -> Result<PathBuf, Refusal> {
+    let shown = path.display();
+    let found = path.canonicalize().map_err(|error| {
+        let message = format!(
+            "the working directory {shown} cannot be used: {error}; nothing was started; name an \
+             existing directory (--cwd)"
+        );
+        refuse(ErrorCode::RequestInvalid, message)
+    })?;
+    if found.is_dir() {
+        return Ok(found);
+    }
+    let message = format!(
+        "the working directory {shown} is not a directory; nothing was started; name one (--cwd)"
+    );
+    Err(refuse(ErrorCode::RequestInvalid, message))
+}
+
+/// Extra arguments and variables that would decide access behind dcli's back, or cannot be passed.
+fn refuse_names(record: &Record, request: &Request) -> Result<(), Refusal> {
+    let invalid = |message: String| Err(refuse(ErrorCode::RequestInvalid, message));
+    if let Some(argument) = record.access.collision(&request.extra_args) {
+        return invalid(format!(
+            "the extra argument {argument:?} would decide the access of backend {}; nothing was \
+             started; use --access read-only|workspace|unconfined",
+            record.id
+        ));
+    }
+    if let Some((name, _)) = request.env.iter().find(|(n, _)| record.access.variables.contains(n)) {
+        return invalid(format!(
+            "the variable {name} would decide the access of backend {}; nothing was started; use \
+             --access",
+            record.id
+        ));
+    }
+    let unfit = |text: &str| text.contains('\0');
+    if request.extra_args.iter().any(|argument| unfit(argument)) {
+        return invalid("an extra argument holds a NUL byte; nothing was started".to_owned());
+    }
+    for (name, value) in &request.env {
+        if name.is_empty() || name.contains('=') || unfit(name) || unfit(value) {
+            return invalid(format!(
+                "{name:?} cannot be set in an environment: a name must not be empty and must not \
+                 hold '=' or NUL; nothing was started"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Some CLIs refuse their own argument for root, unless a variable says that it is a sandbox. dcli
+/// sets that variable only where it enforces the access itself.
+fn refuse_root(
+    record: &Record,
+    native: &Native,
+    env: &[(OsString, OsString)],
+) -> Result<(), Refusal> {
+    let Some(guard) = &record.access.root_guard else { return Ok(()) };
+    let is_root = rustix::process::geteuid().is_root();
+    let set = env.iter().any(|(name, value)| *name == *guard.variable && *value == *guard.value);
+    if !is_root || set || !native.args.contains(&guard.argument) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} refuses {} for root, and its access is not enforced by dcli; nothing was started; run \
+         as an ordinary user, or take the risk on yourself with --env {}={}",
+        record.display_name, guard.argument, guard.variable, guard.value
+    );
+    Err(refuse(ErrorCode::ExecutorPermissionDenied, message))
+}
+
+fn access_warnings(record: &Record, access: Access) -> Vec<Warning> {
+    let report = record.access.unenforced_report(access);
+    if access == Access::Unconfined || report.kind != "none" {
+        return Vec::new();
+    }
+    let message = format!(
+        "nobody enforces this access: {}'s own permission rules are all that keeps it",
+        record.display_name
+    );
+    vec![Warning::new("access_not_enforced", message)]
+}
+
+fn program(host: &Host, request: &Request, record: &Record) -> Result<Program, Refusal> {
+    let command = match &request.command {
+        Some(path) => path.clone().into_os_string(),
+        None => record.command.clone().into(),
+    };
+    let search = host.variable("PATH").map(OsString::as_os_str);
+    find(&command, search, &record.native_executable).map_err(|error| {
+        let install = match (&error, record.install.as_str()) {
+            (ProgramError::NotExecutable { .. }, _) | (_, "") => String::new(),
+            (_, install) => format!("; install it with: {install}"),
+        };
+        let message = format!(
+            "{} cannot be run: {error}; nothing was started{install}; or name it with --command",
+            record.display_name
+        );
+        refuse(ErrorCode::ExecutorUnavailable, message)
+    })
+}
+
+fn model_arguments(
+    record: &Record,
+    request: &Request,
+    version: Option<&str>,
+) -> Result<Vec<String>, Refusal> {
+    let contract = record.controls.as_ref();
+    let launch = ControlLaunch { version, extra: &request.extra_args, is_shell_shim: false };
+    let configuration = match &request.model {
+        ModelChoice::Configured(configuration) => Some(configuration),
+        ModelChoice::Default | ModelChoice::Named(_) => None,
+    };
+    let typed = admit(contract, configuration, launch).map_err(|error| controls(record, &error))?;
+    let ModelChoice::Named(name) = &request.model else { return Ok(typed) };
+    let Some(contract) = contract else {
+        let message = format!(
+            "backend {} has no model option; nothing was started; leave --model out, or see \
+             'dcli backends --json'",
+            record.id
+        );
+        return Err(refuse(ErrorCode::RequestInvalid, message));
+    };
+    let plain = |c: char| !c.is_whitespace() && !c.is_control();
+    if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
+        let message = "the model is not a plain name; nothing was started; see --model";
+        return Err(refuse(ErrorCode::RequestInvalid, message));
+    }
+    Ok(vec![contract.model.flag.clone(), name.clone()])
+}
+
+fn controls(record: &Record, error: &ControlRefusal) -> Refusal {
+    let message = format!("backend {}: {error}; nothing was started", record.id);
+    refuse(ErrorCode::RequestInvalid, message)
+}

@@ -1,0 +1,5 @@
+//! What people and programs read: the same typed values, for people and as JSON.
+
+pub mod human;
+pub mod json;
+pub mod stamp;

@@ -1,0 +1,5 @@
+//! What dcli keeps on disk.
+
+pub mod layout;
+pub mod record;
+pub mod versions;

@@ -1,0 +1,128 @@
+//! Standard output and error of a child, each into an unlinked regular file.
+//!
+//! Files and not pipes: several CLIs cut their own output on a pipe and exit 0, and a file never
+//! fills up against a reader that is late. What was captured is gone with the last descriptor.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use tempfile::NamedTempFile;
+
+/// How much is read at once.
+const CHUNK: usize = 256 * 1024;
+
+/// Less free space than this on the capture's file system ends a run: 64 MiB.
+pub(crate) const FREE_FLOOR: u64 = 64 << 20;
+
+/// One captured stream.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    file: File,
+    offset: u64,
+}
+
+/// Both streams of a child.
+#[derive(Debug)]
+pub(crate) struct Captures {
+    pub(crate) stdout: Capture,
+    pub(crate) stderr: Capture,
+}
+
+impl Captures {
+    /// In TMPDIR, or below the state root where that cannot be written.
+    pub(crate) fn new() -> io::Result<Self> {
+        let stdout = Capture::new()?;
+        Ok(Self { stdout, stderr: Capture::new()? })
+    }
+
+    /// Descriptors for the child: opened append-only, so that two writers never overwrite.
+    pub(crate) fn writers(&self) -> io::Result<(OwnedFd, OwnedFd)> {
+        Ok((self.stdout.writer()?, self.stderr.writer()?))
+    }
+}
+
+impl Capture {
+    fn new() -> io::Result<Self> {
+        let file = in_some_directory(|directory| tempfile::tempfile_in(directory))?;
+        Ok(Self { file, offset: 0 })
+    }
+
+    fn writer(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(self.proc_path(), flags, Mode::empty())?)
+    }
+
+    /// The path by which this process can name the unlinked file.
+    pub(crate) fn proc_path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
+    }
+
+    /// How much was read.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Reads what is new, up to `cap` bytes in all; true where there was more than that.
+    pub(crate) fn read(&mut self, cap: u64, mut each: impl FnMut(&[u8])) -> io::Result<bool> {
+        let mut chunk = vec![0_u8; CHUNK];
+        loop {
+            let room = usize::try_from(cap - self.offset.min(cap)).unwrap_or(CHUNK).min(CHUNK);
+            if room == 0 {
+                return Ok(self.file.metadata()?.len() > self.offset);
+            }
+            let count = match self.file.read_at(&mut chunk[..room], self.offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if count == 0 {
+                return Ok(false);
+            }
+            self.offset += count as u64;
+            each(&chunk[..count]);
+        }
+    }
+
+    /// Free bytes of the file system that holds the capture.
+    pub(crate) fn free_space(&self) -> io::Result<u64> {
+        let stat = rustix::fs::fstatvfs(&self.file)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+/// The prompt as a regular file that becomes standard input: no writer thread, no full pipe, and
+/// the end of file for certain. Removed when dropped; the child holds it open.
+#[derive(Debug)]
+pub(crate) struct PromptFile {
+    file: NamedTempFile,
+}
+
+impl PromptFile {
+    pub(crate) fn new(prompt: &str) -> io::Result<Self> {
+        let mut file = in_some_directory(|directory| {
+            tempfile::Builder::new().prefix("dcli-prompt-").tempfile_in(directory)
+        })?;
+        file.write_all(prompt.as_bytes())?;
+        file.flush()?;
+        Ok(Self { file })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+fn in_some_directory<T>(make: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
+    let temporary = std::env::temp_dir();
+    make(&temporary).or_else(|first| {
+        let fallback = crate::store::layout::exec_directory();
+        let made = fallback.and_then(|directory| make(&directory));
+        made.map_err(|second| {
+            let reason = format!("{}: {first}; state root: {second}", temporary.display());
+            io::Error::new(first.kind(), reason)
+        })
+    })
+}

@@ -1,0 +1,7 @@
+//! Drives one attempt: sources send what happened into one channel, and one loop receives, steps
+//! the pure machine, and performs its effects.
+
+pub(crate) mod cancel;
+pub(crate) mod capture;
+pub(crate) mod drive;
+mod watch;
