@@ -6,6 +6,7 @@ use crate::error::{Lost, SignalError, StartError};
 use crate::identity::Identity;
 use crate::kind::Kind;
 use crate::launch::Launch;
+use crate::platform;
 use crate::tree::Tree;
 
 /// A signal that a caller may send to the leader.
@@ -48,12 +49,10 @@ impl std::fmt::Debug for Contained {
 /// # Errors
 /// [`StartError`]; nothing of the target is left running.
 pub fn start(entry: &Entry, launch: Launch) -> Result<Contained, StartError> {
-    let _ = entry;
-    Err(StartError::Unsupported { kind: launch.kind, reason: "not on this platform".to_owned() })
+    platform::start(entry, launch)
 }
 
 impl Contained {
-    #[expect(dead_code, reason = "called by the platform modules that follow")]
     pub(crate) fn new(kind: Kind, leader: Identity, mechanism: Box<dyn Mechanism>) -> Self {
         Self { kind, leader, mechanism }
     }

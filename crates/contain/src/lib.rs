@@ -10,9 +10,15 @@ mod error;
 mod identity;
 mod kind;
 mod launch;
+mod marker;
 mod probe;
 mod support;
 mod tree;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as platform;
 
 pub use aftermath::{Aftermath, Exit, Survivor};
 pub use contained::{Contained, Signal, start};
@@ -21,6 +27,6 @@ pub use error::{Lost, SignalError, StartError};
 pub use identity::{Identity, Presence};
 pub use kind::{Kind, Requirement, UnknownKind};
 pub use launch::{Descriptor, Input, Launch};
-pub use probe::probe;
+pub use probe::{probe, probe_kind};
 pub use support::{Choice, Rung, Support, Unmet};
 pub use tree::{Process, Tree};

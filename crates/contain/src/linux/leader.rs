@@ -1,0 +1,75 @@
+//! The init's side of the start: fork the leader, hear how its exec went, tell the controller.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open};
+
+use super::channel::Channel;
+use super::process::{self, Side};
+use super::target::{self, Parcel};
+use super::wire::{Failure, Message, Stage};
+
+/// A leader that runs, noted by the controller.
+pub(crate) struct Leader {
+    pub(crate) pid: Pid,
+}
+
+/// Forks the leader and reports it. Returns once the controller has noted it, so that it may be
+/// reaped; until then a leader that is already dead stays a zombie with a valid pid.
+pub(crate) fn raise(parcel: Parcel, control: &Channel) -> Result<Leader, Failure> {
+    let broken = |operation: &'static str| move |error: io::Error| init_failure(operation, &error);
+    let (status, theirs) = Channel::pair().map_err(broken("make a status channel"))?;
+    let here = getpid();
+    let pid = match process::fork().map_err(|errno| Failure::new(Stage::Init, "fork", errno))? {
+        Side::Parent(pid) => pid,
+        Side::Child => {
+            drop(status);
+            run(parcel, &Channel::from_descriptor(theirs), here)
+        }
+    };
+    drop(theirs);
+    drop(parcel);
+    heard_exec(&status)?;
+    report(pid, control).map_err(broken("report the leader"))?;
+    match control.receive() {
+        Ok(Some((Message::Watch, _))) => Ok(Leader { pid }),
+        Ok(_) => Err(Failure::new(Stage::Init, "hear from its controller", Errno::PIPE)),
+        Err(error) => Err(init_failure("hear from its controller", &error)),
+    }
+}
+
+/// The child's side. It dies with its init: in a namespace it would anyway, under a guardian it
+/// closes the case that the tree kills the guardian.
+fn run(parcel: Parcel, status: &Channel, init: Pid) -> ! {
+    let bound = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let orphaned = getppid().is_some_and(|parent| parent != init);
+    if bound.is_err() || orphaned {
+        process::leave(127);
+    }
+    target::become_target(parcel, status)
+}
+
+fn heard_exec(status: &Channel) -> Result<(), Failure> {
+    let mut ready = false;
+    loop {
+        match status.receive() {
+            Ok(Some((Message::Ready, _))) => ready = true,
+            Ok(Some((Message::Failed(failure), _))) => return Err(failure),
+            Ok(None) if ready => return Ok(()),
+            Ok(_) => return Err(Failure::new(Stage::Init, "reach the exec", Errno::PIPE)),
+            Err(error) => return Err(init_failure("hear from the leader", &error)),
+        }
+    }
+}
+
+fn report(leader: Pid, control: &Channel) -> io::Result<()> {
+    let leader: OwnedFd = pidfd_open(leader, PidfdFlags::empty())?;
+    let init: OwnedFd = pidfd_open(getpid(), PidfdFlags::empty())?;
+    control.send(&Message::Started, &[leader.as_fd(), init.as_fd()])
+}
+
+pub(crate) fn init_failure(operation: &str, error: &io::Error) -> Failure {
+    Failure::new(Stage::Init, operation, Errno::from_io_error(error).unwrap_or(Errno::IO))
+}
