@@ -74,15 +74,13 @@ impl Check {
     fn tests(&mut self) {
         let IntegrationTests { scripted, live } = self.workspace.integration_tests();
         let workspace = &self.workspace;
+        let rows = self.rows();
         let build = || {
+            evidence::clear(&rows)?;
             command::run(workspace.cargo().args(["test", "--workspace", "--no-run", "--locked"]))
         };
         if !self.report.run("build of all tests", build) {
             self.report.run("tests", || Err(Error::Blocked("the build of all tests")));
-            return;
-        }
-        let rows = self.rows();
-        if !self.report.run("evidence file", || evidence::clear(&rows)) {
             return;
         }
         self.test("unit tests", &words(&["--lib", "--bins", "--examples"]));
