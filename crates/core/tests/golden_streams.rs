@@ -119,7 +119,7 @@ fn denied_tools_before_a_good_result_are_warnings() {
 
 #[test]
 fn every_golden_stream_scans_the_same_in_any_chunking() {
-    for cli in ["claude", "claude-latest", "codex", "opencode"] {
+    for cli in ["claude", "claude-latest", "codex", "gemini", "opencode", "qwen"] {
         for entry in std::fs::read_dir(golden(cli)).unwrap() {
             let scenario = format!("{cli}/{}", entry.unwrap().file_name().display());
             let whole = scan(&scenario, 1 << 26);

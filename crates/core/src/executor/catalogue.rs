@@ -13,7 +13,9 @@ use super::validate::RecordError;
 const SHIPPED: &[(&str, &str)] = &[
     ("claude.toml", include_str!("../../records/claude.toml")),
     ("codex.toml", include_str!("../../records/codex.toml")),
+    ("gemini.toml", include_str!("../../records/gemini.toml")),
     ("opencode.toml", include_str!("../../records/opencode.toml")),
+    ("qwen.toml", include_str!("../../records/qwen.toml")),
 ];
 
 /// Where a record came from.
