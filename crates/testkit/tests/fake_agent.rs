@@ -211,14 +211,33 @@ fn a_closed_stdin_breaks_the_pipe_of_its_writer() {
 #[test]
 fn steps_wait_for_files_and_write_them() {
     let stage = Stage::new();
-    let (go, made) = (stage.path("go"), stage.path("made"));
+    let (go, part, made) = (stage.path("go"), stage.path("part"), stage.path("made"));
     let file = WriteFile { path: made.clone(), content: "text".into() };
-    let steps = [Step::WaitFile(go.clone()), Step::BusyMs(1), Step::SleepMs(1), Step::Write(file)];
-    let mut child = stage.agent(steps).spawn().unwrap();
-    assert!(!made.exists());
-    std::fs::write(go, "").unwrap();
-    assert!(child.wait().unwrap().success());
+    let steps = [
+        Step::WaitFile(go.clone()),
+        Step::StdoutFile(go.clone()),
+        Step::BusyMs(1),
+        Step::SleepMs(1),
+        Step::Write(file),
+    ];
+    let child = stage.agent(steps).stdout(Stdio::piped()).spawn().unwrap();
+    std::fs::write(&part, "went").unwrap();
+    std::fs::rename(part, go).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"went");
     assert_eq!(std::fs::read_to_string(made).unwrap(), "text");
+}
+
+#[test]
+fn a_hostile_tree_can_be_left_behind() {
+    let stage = Stage::new();
+    let ready = stage.path("ready");
+    let args = ["--setsid", "--ignore", "--ready"].map(String::from).into_iter();
+    let args = args.chain([ready.to_string_lossy().into_owned()]).collect();
+    let tree = Child { kind: ChildKind::Hostile, seconds: 60, args };
+    let mut agent = stage.agent([Step::Spawn(tree), Step::WaitFile(ready)]);
+    assert!(agent.status().unwrap().success());
+    let alive = stage.marker.alive();
+    assert!(alive.iter().any(|found| found.comm == "dcli-hostile-tr"), "{alive:?}");
 }
 
 fn spawned(stage: &Stage, kind: ChildKind) -> (Output, Vec<Found>) {
@@ -265,12 +284,11 @@ fn a_held_stdout_has_no_end_before_the_child_dies() {
 }
 
 #[test]
-fn a_setsid_child_is_in_a_session_of_its_own() {
-    let stage = Stage::new();
-    let (_, left) = spawned(&stage, ChildKind::Setsid);
-    let pid = Pid::from_raw(left[0].pid.try_into().unwrap());
-    assert_eq!(rustix::process::getsid(pid).unwrap(), pid.unwrap());
-    let (_, left) = spawned(&Stage::new(), ChildKind::Plain);
-    let pid = Pid::from_raw(left.first().map_or(0, |found| found.pid.try_into().unwrap()));
-    assert!(pid.is_none() || rustix::process::getsid(pid).ok() != pid);
+fn a_setsid_child_leads_a_session_and_a_plain_one_does_not() {
+    for (kind, leads) in [(ChildKind::Setsid, true), (ChildKind::Plain, false)] {
+        let stage = Stage::new();
+        let (_, left) = spawned(&stage, kind);
+        let pid = Pid::from_raw(left[0].pid.try_into().unwrap());
+        assert_eq!(rustix::process::getsid(pid).ok() == pid, leads, "{kind:?}");
+    }
 }

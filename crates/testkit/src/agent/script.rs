@@ -117,7 +117,8 @@ pub enum ChildKind {
     Setsid,
     /// A grandchild in another session whose parent has exited.
     DoubleFork,
-    /// A `dcli-hostile-tree`, from the same directory as the agent's own program.
+    /// A `dcli-hostile-tree`, from the same directory as the agent's own program. Its root keeps
+    /// the agent's outputs open.
     Hostile,
 }
 
