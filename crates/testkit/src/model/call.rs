@@ -126,3 +126,92 @@ fn patch(path: &str, content: &str) -> String {
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::map;
+    use crate::model::request::{Asked, Offered};
+    use crate::model::{Tool, Wire};
+
+    fn call(wire: Wire, offered: &[(&str, Value)], tool: &Tool) -> (String, Value) {
+        let tools = offered.iter().map(|(name, properties)| Offered {
+            name: (*name).to_owned(),
+            free_form: properties.is_null(),
+            schema: json!({"properties": properties}),
+        });
+        let tools = tools.collect();
+        let asked = Asked { wire, model: String::new(), stream: true, wants_json: false, tools };
+        let call = map(tool, &asked, "id".to_owned());
+        (call.name, call.args)
+    }
+
+    #[test]
+    fn a_shell_command_takes_the_form_that_the_offered_tool_has() {
+        let ls = Tool::Shell { command: "ls".into() };
+        for (name, properties, args) in [
+            (
+                "Bash",
+                json!({"command": {}, "description": {}}),
+                json!({"command": "ls", "description": "run it"}),
+            ),
+            ("exec_command", json!({"cmd": {}}), json!({"cmd": "ls"})),
+            (
+                "shell",
+                json!({"command": {"type": "array"}}),
+                json!({"command": ["bash", "-lc", "ls"]}),
+            ),
+            (
+                "run_shell_command",
+                json!({"command": {}, "is_background": {}}),
+                json!({"command": "ls", "is_background": false}),
+            ),
+        ] {
+            let offered = [("unrelated", json!({})), (name, properties)];
+            assert_eq!(call(Wire::Chat, &offered, &ls), (name.to_owned(), args));
+        }
+        let (name, code) = call(Wire::Responses, &[("exec", Value::Null)], &ls);
+        assert_eq!(name, "exec");
+        assert!(code.as_str().unwrap().contains(r#"exec_command({cmd: "ls"})"#), "{code}");
+    }
+
+    #[test]
+    fn a_path_goes_under_the_name_that_the_offered_tool_has() {
+        let read = Tool::Read { path: "/a b".into() };
+        for argument in ["file_path", "filePath", "absolute_path", "path"] {
+            let mut properties = json!({});
+            properties[argument] = json!({"type": "string"});
+            let mut args = json!({});
+            args[argument] = json!("/a b");
+            let called = call(Wire::Gemini, &[("read_file", properties)], &read);
+            assert_eq!(called, ("read_file".to_owned(), args));
+        }
+        let shell = [("exec_command", json!({"cmd": {}}))];
+        let called = call(Wire::Responses, &shell, &read);
+        assert_eq!(called.1, json!({"cmd": "cat '/a b'"}));
+    }
+
+    #[test]
+    fn a_question_is_asked_even_where_no_tool_for_it_is_offered() {
+        let ask = Tool::Ask { question: "which?".into() };
+        for (wire, name) in [
+            (Wire::Anthropic, "AskUserQuestion"),
+            (Wire::Responses, "request_user_input"),
+            (Wire::Chat, "question"),
+            (Wire::Gemini, "ask_user"),
+        ] {
+            let called = call(wire, &[], &ask);
+            assert_eq!(called.0, name);
+            assert_eq!(called.1["questions"][0]["question"], "which?");
+        }
+        let offered = [("ask_user_question", json!({}))];
+        assert_eq!(call(Wire::Chat, &offered, &ask).0, "ask_user_question");
+    }
+
+    #[test]
+    fn a_raw_call_is_passed_on_as_it_is() {
+        let raw = Tool::Raw { name: "anything".into(), args: json!("free text") };
+        assert_eq!(call(Wire::Chat, &[], &raw), ("anything".to_owned(), json!("free text")));
+    }
+}
