@@ -84,8 +84,10 @@ pub fn user() -> Result<User, ConfigError> {
         return Ok(User::default());
     };
     let Some(text) = read(&path)? else { return Ok(User::default()) };
-    toml::from_str(&text)
-        .map_err(|error| ConfigError::Invalid { path, message: error.to_string().trim().to_owned() })
+    toml::from_str(&text).map_err(|error| ConfigError::Invalid {
+        path,
+        message: error.to_string().trim().to_owned(),
+    })
 }
 
 /// Reads the policy of the project that `directory` lies in: the nearest one upwards.
@@ -96,8 +98,9 @@ pub fn policy(directory: &Path) -> Result<Policy, ConfigError> {
     for ancestor in directory.ancestors() {
         let path = ancestor.join(".dcli/policy.json");
         if let Some(text) = read(&path)? {
-            let file: PolicyFile = serde_json::from_str(&text)
-                .map_err(|error| ConfigError::Invalid { path: path.clone(), message: error.to_string() })?;
+            let file: PolicyFile = serde_json::from_str(&text).map_err(|error| {
+                ConfigError::Invalid { path: path.clone(), message: error.to_string() }
+            })?;
             file.delegation.check().map_err(|message| ConfigError::Invalid { path, message })?;
             return Ok(file.delegation);
         }
@@ -196,7 +199,9 @@ impl Policy {
             && !allowed.iter().any(|name| name == id)
         {
             let list = allowed.join(", ");
-            return Err(format!("the project's policy does not allow backend {id}; allowed: {list}"));
+            return Err(format!(
+                "the project's policy does not allow backend {id}; allowed: {list}"
+            ));
         }
         if self.read_only && access != Access::ReadOnly {
             return Err("the project's policy allows read-only access only".to_owned());

@@ -84,8 +84,7 @@ mod tests {
             set: BTreeMap::from([("A".into(), "record".into()), ("NEW".into(), "1".into())]),
             remove: vec!["CLAUDECODE".into()],
         };
-        let access =
-            Native { args: vec![], env: BTreeMap::from([("RULES".into(), "{}".into())]) };
+        let access = Native { args: vec![], env: BTreeMap::from([("RULES".into(), "{}".into())]) };
         let explicit: Vec<_> =
             explicit.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let recipe = Recipe {
@@ -120,7 +119,8 @@ mod tests {
 
     #[test]
     fn an_empty_list_inherits_nothing_and_explicit_values_win_but_for_pwd() {
-        let found = made(&Inherit::Only(vec![]), &[("NEW", "2"), ("PWD", "/lie"), ("CLAUDECODE", "1")]);
+        let found =
+            made(&Inherit::Only(vec![]), &[("NEW", "2"), ("PWD", "/lie"), ("CLAUDECODE", "1")]);
         let wanted = [
             ("A", "record"),
             ("NEW", "2"),

@@ -79,9 +79,7 @@ fn followed(path: PathBuf, native: &[String]) -> Program {
     let packages = real.ancestors().skip(1).take(3);
     let candidates = packages.flat_map(|package| native.iter().map(|below| package.join(below)));
     match candidates.into_iter().find(|candidate| is_executable(candidate)) {
-        Some(found) => {
-            Program { path: found.canonicalize().unwrap_or(found), is_wrapper: false }
-        }
+        Some(found) => Program { path: found.canonicalize().unwrap_or(found), is_wrapper: false },
         None => Program { path, is_wrapper: true },
     }
 }

@@ -76,10 +76,8 @@ fn failed(as_json: bool, class: FailureClass, message: &str) -> u8 {
         let hint = "correct or remove the file that the message names";
         let code = class.name();
         let error = Error { code, class, exit_code, message, hint, job_created: false };
-        let _ = json::line(
-            &mut io::stdout().lock(),
-            &Failed { schema_version: SCHEMA_VERSION, error },
-        );
+        let _ =
+            json::line(&mut io::stdout().lock(), &Failed { schema_version: SCHEMA_VERSION, error });
     }
     let _ = writeln!(io::stderr().lock(), "dcli: {message}");
     exit_code
@@ -88,8 +86,7 @@ fn failed(as_json: bool, class: FailureClass, message: &str) -> u8 {
 fn listing() -> Result<Listing, (FailureClass, String)> {
     let catalogue =
         config::catalogue().map_err(|error| (FailureClass::UsageError, error.to_string()))?;
-    let entry =
-        Entry::current().map_err(|error| (FailureClass::Environment, error.to_string()))?;
+    let entry = Entry::current().map_err(|error| (FailureClass::Environment, error.to_string()))?;
     let host = Host::new(entry);
     let backends = catalogue.iter().map(|executor| {
         let record = &*executor.record;
@@ -113,7 +110,10 @@ fn listing() -> Result<Listing, (FailureClass, String)> {
 }
 
 fn table(listing: &Listing) -> String {
-    let mut text = format!("{:<12} {:<8} {:<12} {:<14} {}\n", "ID", "SOURCE", "VERSION", "STANDING", "PROGRAM");
+    let mut text = format!(
+        "{:<12} {:<8} {:<12} {:<14} {}\n",
+        "ID", "SOURCE", "VERSION", "STANDING", "PROGRAM"
+    );
     for backend in &listing.backends {
         let standing = match (backend.version_standing, backend.verification) {
             (_, Verification::Unverified) => "unverified",

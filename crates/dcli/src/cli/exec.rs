@@ -91,9 +91,7 @@ fn executor(args: &Exec, policy: &Policy) -> Result<(Executor, Layer), Refused> 
     let mut catalogue = config::catalogue().map_err(not_valid)?;
     let user = config::user().map_err(not_valid)?;
     let given = match &args.record {
-        Some(path) => {
-            Some(config::add(&mut catalogue, path, Source::File).map_err(not_valid)?)
-        }
+        Some(path) => Some(config::add(&mut catalogue, path, Source::File).map_err(not_valid)?),
         None => None,
     };
     let named = args.backend.as_deref().or(given.as_deref());

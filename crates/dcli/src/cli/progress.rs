@@ -73,9 +73,7 @@ fn describe(fact: &Fact) -> Option<String> {
             let (tool, summary) = (tool.as_deref(), summary.as_deref());
             format!("{}: {}", tool.unwrap_or("tool"), summary.unwrap_or_default())
         }
-        Fact::ToolResult { ok, .. } => {
-            if *ok { "tool done" } else { "tool failed" }.to_owned()
-        }
+        Fact::ToolResult { ok, .. } => if *ok { "tool done" } else { "tool failed" }.to_owned(),
         Fact::BackendStatus { status: Activity::Retrying, attempt, .. } => match attempt {
             Some(attempt) => format!("provider retry {attempt}"),
             None => "provider retry".to_owned(),

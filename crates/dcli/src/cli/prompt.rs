@@ -148,8 +148,6 @@ fn text(bytes: Vec<u8>, source_name: String) -> Result<String, PromptError> {
         Some(rest) => rest.to_vec(),
         None => bytes,
     };
-    String::from_utf8(bytes).map_err(|error| PromptError::NotUtf8 {
-        source_name,
-        at: error.utf8_error().valid_up_to(),
-    })
+    String::from_utf8(bytes)
+        .map_err(|error| PromptError::NotUtf8 { source_name, at: error.utf8_error().valid_up_to() })
 }

@@ -8,8 +8,8 @@ use dcli_core::envelope::{
     ContainmentReport, Data, DurationsMs, EnvelopeError, ErrorCode, ExecutorReport, ExitKind,
     ExitReport, ResultEnvelope, RunData, RunReport, Status, SurvivorReport, summarise,
 };
-use dcli_core::exit::FailureClass;
 use dcli_core::executor::Scan;
+use dcli_core::exit::FailureClass;
 use dcli_core::fact::Warning;
 use dcli_core::failure::Failure;
 use dcli_core::outcome::{Ending, Limit, Surroundings, Verdict, conclude};

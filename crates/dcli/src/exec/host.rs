@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use dcli_contain::Entry;
 use dcli_core::envelope::ResultEnvelope;
-use dcli_core::fact::FactLine;
 use dcli_core::gate::{AllowAll, Caps, Gate, MemoryLedger, Silent};
 
 use super::run::Plan;
 use crate::backend::spawn::{ContainedSpawn, Spawn};
 use crate::supervise::cancel::Cancel;
+use crate::supervise::drive::OnFact;
 
 /// The program around runs: how children are started and what every run must pass.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ pub struct Hooks {
     /// Ends the run when asked to.
     pub cancel: Cancel,
     /// Every fact, as it comes.
-    pub on_fact: Option<Arc<dyn Fn(&FactLine) + Send + Sync>>,
+    pub on_fact: Option<OnFact>,
     /// Once, when the tree has ended.
     pub on_timing: Option<Arc<dyn Fn(Timing) + Send + Sync>>,
 }

@@ -83,11 +83,8 @@ pub(super) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusa
 
 fn refuse_timeouts(request: &Request) -> Result<(), Refusal> {
     let timeouts = request.timeouts;
-    let all = [
-        ("hard", Some(timeouts.hard)),
-        ("startup", timeouts.startup),
-        ("idle", timeouts.idle),
-    ];
+    let all =
+        [("hard", Some(timeouts.hard)), ("startup", timeouts.startup), ("idle", timeouts.idle)];
     match all.iter().find(|(_, limit)| limit.is_some_and(|limit| limit.is_zero())) {
         Some((name, _)) => Err(refuse(
             ErrorCode::RequestInvalid,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dcli_contain::{Input as Stdin, Kind, Launch, Requirement, StartError};
+use dcli_core::attempt::Limits;
 use dcli_core::envelope::{Data, ErrorCode, ResultEnvelope};
 use dcli_core::executor::argv::{CommandLine, Scoped, command_line};
 use dcli_core::executor::record::{LivenessSignal, RungKind};
 use dcli_core::fact::Warning;
 use dcli_core::gate::{Choice, Cost, Execute, Refusal as GateRefusal};
-use dcli_core::attempt::Limits;
 
 use super::finish::{cancelled_before_start, finish, not_started};
 use super::host::{Hooks, Host, Timing};

@@ -5,8 +5,7 @@
 #[must_use]
 pub fn printable(text: &str, most: usize) -> String {
     let mut shown = String::new();
-    let mut count = 0;
-    for letter in text.chars() {
+    for (count, letter) in text.chars().enumerate() {
         let letter = match letter {
             '\n' | '\t' | '\r' => ' ',
             letter if letter.is_control() || is_invisible(letter) => '·',
@@ -17,7 +16,6 @@ pub fn printable(text: &str, most: usize) -> String {
             break;
         }
         shown.push(letter);
-        count += 1;
     }
     shown
 }

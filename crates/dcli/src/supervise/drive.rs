@@ -28,7 +28,7 @@ const STDERR_CAP: u64 = 64 << 20;
 const SPACE_STEP: u64 = 16 << 20;
 
 /// Hears every fact, as it comes.
-pub(crate) type OnFact = Arc<dyn Fn(&FactLine) + Send + Sync>;
+pub type OnFact = Arc<dyn Fn(&FactLine) + Send + Sync>;
 
 /// What a run is driven with.
 pub(crate) struct Setup {

@@ -50,25 +50,26 @@ impl Watch {
         }
         let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
         let stopped = stop.try_clone()?;
-        let watch = move || {
-            let mut buffer = [const { MaybeUninit::uninit() }; 1024];
-            while wait(&events, &stopped) {
-                let mut reader = inotify::Reader::new(&events, &mut buffer);
-                while reader.next().is_ok() {}
-                if pending.raise() {
-                    wake();
-                }
-            }
-        };
+        let watch = move || heed(&events, &stopped, &pending, &wake);
         let builder = std::thread::Builder::new().name("dcli-watch".into()).stack_size(64 * 1024);
         Ok(Self { stop, thread: Some(builder.spawn(watch)?) })
     }
 }
 
+fn heed(events: &OwnedFd, stop: &OwnedFd, pending: &Pending, wake: &impl Fn()) {
+    let mut buffer = [const { MaybeUninit::uninit() }; 1024];
+    while wait(events, stop) {
+        let mut reader = inotify::Reader::new(events, &mut buffer);
+        while reader.next().is_ok() {}
+        if pending.raise() {
+            wake();
+        }
+    }
+}
+
 /// True for new events, false for the end.
 fn wait(events: &OwnedFd, stop: &OwnedFd) -> bool {
-    let mut ready =
-        [PollFd::new(events, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+    let mut ready = [PollFd::new(events, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
     loop {
         match poll(&mut ready, None) {
             Err(rustix::io::Errno::INTR) => {}
