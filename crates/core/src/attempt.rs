@@ -43,6 +43,8 @@ pub struct Progress {
     pub open_tools: u64,
     /// Success evidence with a usable result and nothing open.
     pub complete: bool,
+    /// A failing record that nothing recovered up to now.
+    pub failed: bool,
 }
 
 /// Something that happened.
@@ -230,7 +232,7 @@ impl Attempt {
             (None, None) => Ending::Lost("no exit was reported".to_owned()),
         };
         match self.phase {
-            Phase::Working if !self.progress.complete => {
+            Phase::Working if !self.progress.complete && !self.progress.failed => {
                 self.ending = Some(seen);
                 self.phase = Phase::Draining { since: at };
                 vec![Effect::LookForRest]

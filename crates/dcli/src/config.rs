@@ -45,6 +45,26 @@ pub enum ConfigError {
 pub struct User {
     /// The executor to use where the invocation names none.
     pub executor: Option<String>,
+    /// The backends that may be used at all; absent: every one.
+    pub allowed_backends: Option<Vec<String>>,
+}
+
+impl User {
+    /// Whether the user's file allows `id`.
+    ///
+    /// # Errors
+    /// The sentence to tell the caller.
+    pub fn allow(&self, id: &str) -> Result<(), String> {
+        match &self.allowed_backends {
+            Some(allowed) if !allowed.iter().any(|name| name == id) => {
+                let list = allowed.join(", ");
+                Err(format!(
+                    "the user's configuration does not allow backend {id}; allowed: {list}"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The project's policy: `.dcli/policy.json`, key `delegation`. An unknown key is refused, since a

@@ -69,10 +69,6 @@ fn prepare(args: Exec) -> Result<(Host, Request, Option<Warning>), Refused> {
     let project = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
     let policy = config::policy(&project).map_err(invalid)?;
     let (executor, chosen_by) = executor(&args, &policy)?;
-    let id = executor.record.id.clone();
-    policy
-        .allow(&id, args.access)
-        .map_err(|message| Refused(ErrorCode::ExecutorPermissionDenied, message))?;
     let prompt = prompt::read(&args.words, args.prompt_file.as_deref()).map_err(invalid)?;
     let entry = Entry::current().map_err(|error| {
         Refused(ErrorCode::ExecutorUnavailable, format!("{error}; nothing was started"))
@@ -100,6 +96,12 @@ fn executor(args: &Exec, policy: &Policy) -> Result<(Executor, Layer), Refused> 
         let message = format!("{error}; nothing was started; see 'dcli backends'");
         Refused(ErrorCode::ExecutorNotFound, message)
     })?;
+    let denied = |message| {
+        let message = format!("{message}; nothing was started");
+        Refused(ErrorCode::ExecutorPermissionDenied, message)
+    };
+    user.allow(&found.record.id).map_err(denied)?;
+    policy.allow(&found.record.id, args.access).map_err(denied)?;
     Ok((found.clone(), layer))
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-type Listener = Box<dyn Fn() + Send>;
+/// Answers whether anybody still listens.
+type Listener = Box<dyn Fn() -> bool + Send>;
 
 /// Asks a run to end: once walks the ladder of its backend, twice ends the tree at once. Clones
 /// share one wish.
@@ -29,9 +30,7 @@ impl Cancel {
     pub fn ask(&self) {
         let mut wish = self.lock();
         wish.asked = wish.asked.saturating_add(1);
-        for listener in &wish.listeners {
-            listener();
-        }
+        wish.listeners.retain(|listener| listener());
     }
 
     /// How often it was asked.
@@ -40,8 +39,9 @@ impl Cancel {
         self.lock().asked
     }
 
-    /// Calls `listener` for every wish from now on, and at once for those already made.
-    pub(crate) fn listen(&self, listener: impl Fn() + Send + 'static) {
+    /// Calls `listener` for every wish from now on, and at once for those already made, until it
+    /// answers that nobody listens any more.
+    pub(crate) fn listen(&self, listener: impl Fn() -> bool + Send + 'static) {
         let mut wish = self.lock();
         for _ in 0..wish.asked {
             listener();

@@ -64,13 +64,14 @@ pub(crate) fn drive(run: &dyn Running, setup: Setup) -> Driven {
     let (sender, wakes) = channel();
     let pending = Pending::default();
     let cancelled = sender.clone();
-    setup.cancel.listen(move || drop(cancelled.send(Wake::Cancel)));
+    setup.cancel.listen(move || cancelled.send(Wake::Cancel).is_ok());
     let paths = [setup.captures.stdout.proc_path(), setup.captures.stderr.proc_path()];
     let output = sender.clone();
     let watch = Watch::new(&paths, pending.clone(), move || drop(output.send(Wake::Output)));
     std::thread::scope(|scope| {
         let leader: Sender<Wake> = sender;
         scope.spawn(move || drop(leader.send(Wake::Leader(run.wait_leader()))));
+        let _ended = EndedAtLast(run);
         let mut drive = Drive::new(run, setup, watch.is_err());
         drive.note(Fact::Started {
             backend_pid: u32::try_from(run.leader().pid).ok(),
@@ -79,6 +80,15 @@ pub(crate) fn drive(run: &dyn Running, setup: Setup) -> Driven {
         drive.run(&wakes, &pending);
         drive.end()
     })
+}
+
+/// Ends the tree even if a caller's hook panics: the scope waits for the leader.
+struct EndedAtLast<'r>(&'r dyn Running);
+
+impl Drop for EndedAtLast<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 struct Drive<'r> {
@@ -185,6 +195,7 @@ impl<'r> Drive<'r> {
             activity: scan.activity,
             open_tools: scan.open_tools,
             complete: scan.complete(),
+            failed: scan.failure.is_some(),
         };
         self.step(Input::Read(progress));
         if let Some(ending) = broken {
@@ -248,7 +259,7 @@ impl<'r> Drive<'r> {
     }
 
     fn end_tree(&mut self) {
-        if self.attempt.ending() == Some(&Ending::AfterResult) {
+        if self.scanner.scan().complete() {
             // What comes after completion changes nothing but usage.
             self.frozen = Some(self.scanner.scan().clone());
         }
