@@ -13,8 +13,9 @@ pub use settings::{MODEL, Retries};
 
 /// Environment variable that names the `node_modules` to look in.
 pub const CLIS_VARIABLE: &str = "DCLI_CLIS";
-/// Environment variable that, when set, makes a missing CLI a failure in place of a skip.
-pub const REQUIRE_VARIABLE: &str = "DCLI_REQUIRE_CLIS";
+/// Environment variables of which either, when set, makes a missing CLI a failure in place of a
+/// skip: the one is about CLIs, the other about everything a test could skip.
+pub const REQUIRE_VARIABLES: [&str; 2] = ["DCLI_REQUIRE_CLIS", "DCLI_REQUIRE_ALL"];
 
 /// A real CLI at one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -115,11 +116,11 @@ impl Cli {
     /// CLI is missing and nothing requires it.
     ///
     /// # Errors
-    /// When it is missing and `DCLI_REQUIRE_CLIS` is set.
+    /// When it is missing and one of [`REQUIRE_VARIABLES`] is set.
     pub fn find_or_skip(id: CliId) -> Result<Option<Self>, CliMissing> {
         match Self::find(id) {
             Ok(cli) => Ok(Some(cli)),
-            Err(missing) if std::env::var_os(REQUIRE_VARIABLE).is_some() => Err(missing),
+            Err(missing) if is_required() => Err(missing),
             Err(missing) => {
                 let said = format!("SKIPPED: {missing}\n");
                 drop(std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes()));
@@ -137,6 +138,10 @@ pub fn codex_wrapper() -> Result<PathBuf, CliMissing> {
     let wrapper = installed().join(".bin/codex");
     let program = wrapper.display().to_string();
     if wrapper.is_file() { Ok(wrapper) } else { Err(CliMissing { id: CliId::Codex, program }) }
+}
+
+fn is_required() -> bool {
+    REQUIRE_VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
 }
 
 fn installed() -> PathBuf {
