@@ -23,11 +23,9 @@ const LAST_PAUSE: Duration = Duration::from_millis(20);
 /// Runs as the guardian. Never returns.
 pub(crate) fn run() -> ! {
     let Orders { control, parcel } = take_orders();
-    let raised = settle().and_then(|events| Ok((leader::raise(parcel, &control)?, events)));
+    let raised = settle().and_then(|events| Ok((leader::raise(parcel)?, events)));
     match raised {
-        Ok((leader, events)) => {
-            Vigil { control, leader: leader.pid, events, hold: Hold::Descendants }.keep()
-        }
+        Ok((leader, events)) => Vigil { control, leader, events, hold: Hold::Descendants }.keep(),
         Err(failure) => give_up(&control, failure),
     }
 }

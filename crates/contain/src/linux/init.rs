@@ -29,6 +29,7 @@ fn isolate() -> Result<Channel, Errno> {
     let control = process::take_standard_input()?;
     // Standard output was opened on the null device by the controller; input becomes the same.
     rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
+    rustix::thread::set_name(c"dcli-init")?;
     rustix::process::setsid()?;
     rustix::process::chdir(c"/")?;
     Ok(Channel::from_descriptor(control))

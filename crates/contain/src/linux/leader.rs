@@ -1,4 +1,4 @@
-//! The init's side of the start: fork the leader, hear how its exec went, tell the controller.
+//! The init's side of the start: fork the leader, hear how its exec went, report it to the controller.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,14 +11,8 @@ use super::process::{self, Side};
 use super::target::{self, Parcel};
 use super::wire::{Failure, Message, Stage};
 
-/// A leader that runs, noted by the controller.
-pub(crate) struct Leader {
-    pub(crate) pid: Pid,
-}
-
-/// Forks the leader and reports it. Returns once the controller has noted it, so that it may be
-/// reaped; until then a leader that is already dead stays a zombie with a valid pid.
-pub(crate) fn raise(parcel: Parcel, control: &Channel) -> Result<Leader, Failure> {
+/// Forks the leader. Returns once its program is executed.
+pub(crate) fn raise(parcel: Parcel) -> Result<Pid, Failure> {
     let broken = |operation: &'static str| move |error: io::Error| init_failure(operation, &error);
     let (status, theirs) = Channel::pair().map_err(broken("make a status channel"))?;
     let here = getpid();
@@ -32,12 +26,7 @@ pub(crate) fn raise(parcel: Parcel, control: &Channel) -> Result<Leader, Failure
     drop(theirs);
     drop(parcel);
     heard_exec(&status)?;
-    report(pid, control).map_err(broken("report the leader"))?;
-    match control.receive() {
-        Ok(Some((Message::Watch, _))) => Ok(Leader { pid }),
-        Ok(_) => Err(Failure::new(Stage::Init, "hear from its controller", Errno::PIPE)),
-        Err(error) => Err(init_failure("hear from its controller", &error)),
-    }
+    Ok(pid)
 }
 
 /// The child's side. It dies with its init: in a namespace it would anyway, under a guardian it
@@ -64,12 +53,18 @@ fn heard_exec(status: &Channel) -> Result<(), Failure> {
     }
 }
 
-fn report(leader: Pid, control: &Channel) -> io::Result<()> {
+/// Reports the leader, and returns once the controller has noted it. Until then it must not be reaped:
+/// a leader that is already dead stays a zombie with a valid pid.
+pub(crate) fn report(leader: Pid, control: &Channel) -> io::Result<()> {
     let leader: OwnedFd = pidfd_open(leader, PidfdFlags::empty())?;
     let init: OwnedFd = pidfd_open(getpid(), PidfdFlags::empty())?;
-    control.send(&Message::Started, &[leader.as_fd(), init.as_fd()])
+    control.send(&Message::Started, &[leader.as_fd(), init.as_fd()])?;
+    match control.receive()? {
+        Some((Message::Watch, _)) => Ok(()),
+        _ => Err(io::ErrorKind::BrokenPipe.into()),
+    }
 }
 
-pub(crate) fn init_failure(operation: &str, error: &io::Error) -> Failure {
+fn init_failure(operation: &str, error: &io::Error) -> Failure {
     Failure::new(Stage::Init, operation, Errno::from_io_error(error).unwrap_or(Errno::IO))
 }

@@ -105,11 +105,10 @@ fn guard(control: &Channel, child: Pid, held: OwnedFd) -> ! {
 
 /// C: pid 1 of the new namespace.
 fn run_inside(control: Channel, parcel: Parcel, parent_alive: OwnedFd) -> ! {
-    let raised = settle().and_then(|events| Ok((leader::raise(parcel, &control)?, events)));
+    let raised = settle().and_then(|events| Ok((leader::raise(parcel)?, events)));
     match raised {
         Ok((leader, events)) => {
-            Vigil { control, leader: leader.pid, events, hold: Hold::Namespace(parent_alive) }
-                .keep()
+            Vigil { control, leader, events, hold: Hold::Namespace(parent_alive) }.keep()
         }
         Err(failure) => give_up(&control, failure),
     }

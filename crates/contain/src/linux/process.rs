@@ -13,6 +13,11 @@ pub(crate) enum Side {
     Child,
 }
 
+/// The highest signal of the kernel.
+const LAST_SIGNAL: libc::c_int = 64;
+/// The bytes of its signal set.
+const SIGNAL_SET_SIZE: usize = 8;
+
 fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
@@ -66,10 +71,22 @@ fn set_mask(fill: unsafe extern "C" fn(*mut libc::sigset_t) -> libc::c_int) -> R
 
 /// Gives the program to come a fresh start: every disposition default, nothing blocked.
 pub(crate) fn reset_signals() -> Result<(), Errno> {
-    for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: installing the default action runs no code; errors for SIGKILL, SIGSTOP and the
-        // C library's own signals are expected and meaningless.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // The kernel's own structure, all zero: the default action, no flags, nothing masked. Not through
+    // the C library, which keeps two signals for itself and cannot give them back to a new program.
+    let default = [0_u64; 8];
+    for signal in 1..=LAST_SIGNAL {
+        let nowhere = ptr::null_mut::<u64>();
+        // SAFETY: `default` is longer than the structure and outlives the call; the default action
+        // runs no code. Errors for SIGKILL and SIGSTOP are expected and meaningless.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                nowhere,
+                SIGNAL_SET_SIZE,
+            )
+        };
     }
     set_mask(libc::sigemptyset)
 }

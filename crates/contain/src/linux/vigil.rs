@@ -9,6 +9,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
 use super::channel::Channel;
 use super::guardian;
+use super::leader;
 use super::process;
 use super::wire::Message;
 use super::{hunt, proc};
@@ -45,6 +46,9 @@ enum Occurrence {
 impl Vigil {
     /// Watches until the tree is to be ended, ends it, and leaves.
     pub(crate) fn keep(self) -> ! {
+        if leader::report(self.leader, &self.control).is_err() {
+            self.abandon();
+        }
         loop {
             let _childless = self.reap();
             match self.next() {
