@@ -198,8 +198,12 @@ impl Attempt {
             (Phase::Draining { .. }, Input::TreeEmpty) => Ok(self.end_tree()),
             (_, Input::TreeEmpty) => Ok(Vec::new()),
             (_, Input::CancelAsked) => Ok(self.cancel(at)),
-            (_, Input::Broken(ending)) => {
-                self.ending = Some(ending);
+            (phase, Input::Broken(ending)) => {
+                match phase {
+                    Phase::Lingering { .. } => self.ending = Some(Ending::AfterResult),
+                    Phase::Climbing { .. } => {}
+                    _ => self.ending = Some(ending),
+                }
                 Ok(self.end_tree())
             }
             (_, Input::Ticked) => Ok(self.tick(at)),

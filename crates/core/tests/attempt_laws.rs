@@ -1,0 +1,200 @@
+//! Laws of the attempt machine, and its whole Phase × Input table as one snapshot.
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
+
+use std::time::Duration;
+
+use dcli_core::attempt::{Attempt, Effect, Input, Limits, Phase, Progress};
+use dcli_core::executor::record::RungKind;
+use dcli_core::outcome::{Ending, Limit};
+use proptest::prelude::*;
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn limits() -> Limits {
+    Limits {
+        hard: s(100),
+        startup: Some(s(10)),
+        idle: Some(s(20)),
+        grace: s(5),
+        drain: s(5),
+        ladder: vec![(RungKind::Interrupt, s(3)), (RungKind::HardKill, s(0))],
+    }
+}
+
+fn progress(records: u64, complete: bool) -> Progress {
+    Progress { records, activity: records, complete, ..Progress::default() }
+}
+
+fn exited(code: i32) -> Input {
+    Input::LeaderEnded { code: Some(code), signal: None }
+}
+
+/// An attempt in the phase of that name, with the time at which it got there.
+fn in_phase(name: &str) -> (Attempt, Duration) {
+    let mut attempt = Attempt::new(limits());
+    let steps: &[(u64, Input)] = &match name {
+        "working" => vec![(1, Input::Read(progress(1, false)))],
+        "lingering" => vec![(1, Input::Read(progress(1, true)))],
+        "draining" => vec![(1, exited(0))],
+        "climbing" => vec![(1, Input::CancelAsked)],
+        "ending_tree" => vec![(1, Input::CancelAsked), (1, Input::CancelAsked)],
+        "ended" => {
+            vec![(1, Input::CancelAsked), (1, Input::CancelAsked), (1, Input::TreeEnded)]
+        }
+        other => unreachable!("{other}"),
+    };
+    for (at, input) in steps {
+        attempt.step(s(*at), input.clone()).unwrap();
+    }
+    (attempt, s(2))
+}
+
+const PHASES: [&str; 6] = ["working", "lingering", "draining", "climbing", "ending_tree", "ended"];
+
+fn inputs() -> Vec<(&'static str, Input)> {
+    vec![
+        ("read more", Input::Read(progress(2, false))),
+        ("read completion", Input::Read(progress(2, true))),
+        ("sampled busy", Input::Sampled { busy: true, tool_session: false }),
+        ("sampled quiet", Input::Sampled { busy: false, tool_session: false }),
+        ("leader exited 0", exited(0)),
+        ("leader signalled", Input::LeaderEnded { code: None, signal: Some(9) }),
+        ("tree empty", Input::TreeEmpty),
+        ("cancel asked", Input::CancelAsked),
+        ("broken", Input::Broken(Ending::Capped)),
+        ("tree ended", Input::TreeEnded),
+        ("ticked", Input::Ticked),
+    ]
+}
+
+fn table() -> String {
+    let mut text = String::new();
+    for phase in PHASES {
+        for (name, input) in inputs() {
+            let (mut attempt, at) = in_phase(phase);
+            let stepped = attempt.step(at, input);
+            let effects = stepped.map_or("illegal".to_owned(), |effects| format!("{effects:?}"));
+            let ending = attempt.ending().map_or("-".to_owned(), |ending| format!("{ending:?}"));
+            text += &format!("{phase} + {name} -> {:?} {effects} {ending}\n", attempt.phase());
+        }
+    }
+    text
+}
+
+#[test]
+fn the_whole_table_is_as_recorded() {
+    let recorded = include_str!("attempt_table.txt");
+    let found = table();
+    assert!(found == recorded, "the table changed; it is now:\n{found}");
+}
+
+#[test]
+fn a_cancel_after_completion_is_no_cancel() {
+    let (mut attempt, at) = in_phase("lingering");
+    assert_eq!(attempt.step(at, Input::CancelAsked).unwrap(), [Effect::EndTree]);
+    assert_eq!(attempt.ending(), Some(&Ending::AfterResult));
+}
+
+#[test]
+fn a_completion_after_a_cancel_changes_nothing() {
+    let (mut attempt, at) = in_phase("climbing");
+    attempt.step(at, Input::Read(progress(9, true))).unwrap();
+    attempt.step(at, exited(0)).unwrap();
+    assert_eq!(attempt.ending(), Some(&Ending::Cancelled));
+}
+
+#[test]
+fn an_open_tool_call_and_cpu_use_hold_the_idle_deadline_and_retries_do_not() {
+    let mut attempt = Attempt::new(limits());
+    let open = Progress { open_tools: 1, ..progress(1, false) };
+    attempt.step(s(1), Input::Read(open)).unwrap();
+    attempt.step(s(60), Input::Ticked).unwrap();
+    assert_eq!(attempt.ending(), None, "a tool call is open");
+    attempt.step(s(60), Input::Read(progress(2, false))).unwrap();
+    attempt.step(s(75), Input::Sampled { busy: true, tool_session: false }).unwrap();
+    attempt.step(s(94), Input::Ticked).unwrap();
+    assert_eq!(attempt.ending(), None, "it used the CPU at 75 s");
+    let retry = Progress { records: 3, activity: 2, ..Progress::default() };
+    attempt.step(s(94), Input::Read(retry)).unwrap();
+    attempt.step(s(95), Input::Ticked).unwrap();
+    assert_eq!(attempt.ending(), Some(&Ending::Deadline(Limit::Idle)));
+}
+
+#[test]
+fn the_startup_deadline_ends_with_the_first_record() {
+    let mut silent = Attempt::new(limits());
+    silent.step(s(10), Input::Ticked).unwrap();
+    assert_eq!(silent.ending(), Some(&Ending::Deadline(Limit::Startup)));
+    let mut speaking = Attempt::new(limits());
+    speaking.step(s(9), Input::Read(progress(1, false))).unwrap();
+    speaking.step(s(12), Input::Ticked).unwrap();
+    assert_eq!(speaking.ending(), None);
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    let reads = (0..5_u64, any::<bool>(), any::<bool>(), 0..2_u64).prop_map(
+        |(records, complete, failed, open_tools)| {
+            Input::Read(Progress { open_tools, failed, ..progress(records, complete) })
+        },
+    );
+    prop_oneof![
+        4 => reads,
+        2 => (any::<bool>(), any::<bool>())
+            .prop_map(|(busy, tool_session)| Input::Sampled { busy, tool_session }),
+        1 => (0..3_i32).prop_map(exited),
+        1 => Just(Input::TreeEmpty),
+        1 => Just(Input::CancelAsked),
+        4 => Just(Input::Ticked),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_run_ends_whatever_happens_and_stays_ended(
+        inputs in prop::collection::vec((any_input(), 0..4000_u64), 0..60),
+    ) {
+        let mut attempt = Attempt::new(limits());
+        let mut at = Duration::ZERO;
+        for (input, pause) in inputs {
+            at += Duration::from_millis(pause);
+            let _ = attempt.step(at, input);
+        }
+        // Only time passes now: each deadline must be met by a step, and the tree be ended.
+        for _ in 0..200 {
+            let Some(deadline) = attempt.next_deadline() else { break };
+            at = at.max(deadline);
+            attempt.step(at, Input::Ticked).unwrap();
+            prop_assert!(attempt.next_deadline() != Some(deadline), "time stands still at {at:?}");
+        }
+        prop_assert_eq!(attempt.phase(), Phase::EndingTree);
+        prop_assert!(attempt.ending().is_some());
+        let ending = attempt.ending().cloned();
+        attempt.step(at, Input::TreeEnded).unwrap();
+        prop_assert_eq!(attempt.phase(), Phase::Ended);
+        for (_, input) in self::inputs() {
+            prop_assert!(attempt.step(at, input).is_err());
+        }
+        prop_assert_eq!(attempt.ending().cloned(), ending);
+    }
+
+    #[test]
+    fn a_hard_deadline_is_overshot_by_less_than_a_second(cpu in any::<bool>()) {
+        let mut attempt = Attempt::new(limits());
+        let mut at = Duration::ZERO;
+        while attempt.phase() != Phase::EndingTree {
+            at = attempt.next_deadline().unwrap().max(at);
+            let input = if at < s(100) && cpu {
+                Input::Sampled { busy: true, tool_session: false }
+            } else {
+                Input::Ticked
+            };
+            attempt.step(at, Input::Read(progress(at.as_secs() + 1, false))).unwrap();
+            if attempt.phase() != Phase::EndingTree {
+                attempt.step(at, input).unwrap();
+            }
+        }
+        prop_assert!(at <= s(101), "{at:?}");
+    }
+}
