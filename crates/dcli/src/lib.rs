@@ -16,3 +16,8 @@ mod supervise;
 pub use backend::spawn::{ContainedSpawn, Running, Spawn};
 pub use dcli_contain as contain;
 pub use dcli_core as model;
+
+/// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

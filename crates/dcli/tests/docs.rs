@@ -1,0 +1,86 @@
+//! The documentation says what the code does: tables and examples are read from the pages.
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
+
+use std::path::Path;
+
+use dcli::model::envelope::ErrorCode;
+use dcli::model::executor::Record;
+use dcli::model::executor::argv::{Scoped, command_line};
+use dcli::model::exit::FailureClass;
+
+fn page(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(name)).unwrap()
+}
+
+/// The cells of every table row whose first cell satisfies `first`.
+fn rows(text: &str, first: impl Fn(&str) -> bool) -> Vec<Vec<String>> {
+    let cells = |line: &str| -> Vec<String> {
+        let inner = line.trim().trim_matches('|');
+        inner.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+    };
+    let table = text.lines().filter(|line| line.starts_with('|'));
+    table.map(cells).filter(|row| first(&row[0])).collect()
+}
+
+#[test]
+fn the_exit_code_page_is_the_table_in_the_code() {
+    let documented = rows(&page("docs/exit-codes.md"), |cell| cell.parse::<u8>().is_ok());
+    let classes: Vec<(String, String)> = documented
+        .iter()
+        .filter(|row| !row[1].is_empty())
+        .map(|row| (row[0].clone(), row[1].clone()))
+        .collect();
+    let coded: Vec<(String, String)> = FailureClass::TABLE
+        .iter()
+        .map(|(_, code, name)| (code.to_string(), (*name).to_owned()))
+        .collect();
+    assert_eq!(classes, coded);
+    let bare: Vec<&str> =
+        documented.iter().filter(|row| row[1].is_empty()).map(|row| row[0].as_str()).collect();
+    assert_eq!(bare, ["0", "3", "4", "20"]);
+}
+
+#[test]
+fn the_error_code_page_is_the_table_in_the_code() {
+    let documented = rows(&page("docs/exit-codes.md"), |cell| {
+        cell.starts_with("executor") || cell.starts_with("request")
+    });
+    let documented: Vec<(String, String)> =
+        documented.into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    let name = |code: &ErrorCode| serde_json::to_value(code).unwrap().as_str().unwrap().to_owned();
+    let coded: Vec<(String, String)> =
+        ErrorCode::TABLE.iter().map(|(code, class)| (name(code), class.name().to_owned())).collect();
+    assert_eq!(documented, coded);
+}
+
+#[test]
+fn the_record_on_the_page_is_valid_and_gives_the_command_line_it_shows() {
+    let text = page("docs/records.md");
+    let block = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let record = Record::from_toml(block, "docs/records.md").unwrap();
+    let access = &record.access.workspace.args;
+    let line = command_line(&record, &Scoped { access, ..Scoped::default() }, "hello").unwrap();
+    assert_eq!(line.args, ["run", "--json", "--sandbox", "workspace"]);
+    assert!(line.prompt_on_stdin);
+}
+
+#[test]
+fn the_readme_names_the_two_commands() {
+    let readme = page("README.md");
+    assert!(readme.contains("\ncargo run -p dcli -- demo\n"));
+    assert!(readme.contains("\ncargo xtask check\n"));
+    assert!(page(".ci/run").contains("cargo xtask check"));
+}
+
+#[test]
+fn every_link_of_the_pages_leads_to_a_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for name in ["README.md", "docs/records.md", "docs/envelope.md", "docs/containment.md"] {
+        let text = page(name);
+        let directory = root.join(name).parent().unwrap().to_owned();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            assert!(directory.join(link).exists(), "{name} links to {link}");
+        }
+    }
+}
