@@ -9,7 +9,7 @@ use rustix::process::{Signal as Number, pidfd_send_signal};
 use super::channel::{Channel, readable_within};
 use super::descriptors::{MARK_NAME, Prepared, internal, prepare};
 use super::hunt::{self, Hunted};
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Progress};
 use super::role::Role;
 use super::spawn::{Report, Spawned, hand_over, on_own_thread};
 use super::wire::Message;
@@ -154,10 +154,20 @@ impl Relayed {
             None => (0, self.namespace_survivors()),
             Some(mark) => self.hunt_marked(mark),
         };
-        let _already_dead = pidfd_send_signal(&self.outer, Number::KILL);
-        let known = self.ledger.wait_within(DEATH_LIMIT, |progress| progress.closed);
+        let known = self.wait_closed();
         let left_behind = progress.ended.unwrap_or(0).saturating_add(hunted);
         Aftermath { left_behind, survivors: Some(survivors), leader: known.exit }
+    }
+
+    /// Waits for the spawned process. It leaves by itself once it has reaped its child; killed before
+    /// that, it would leave a zombie to whoever adopts it, and not every pid 1 of a container reaps.
+    fn wait_closed(&self) -> Progress {
+        let known = self.ledger.wait_within(DEATH_LIMIT, |progress| progress.closed);
+        if known.closed {
+            return known;
+        }
+        let _already_dead = pidfd_send_signal(&self.outer, Number::KILL);
+        self.ledger.wait_within(DEATH_LIMIT, |progress| progress.closed)
     }
 
     /// The end of a namespace's init is proof that its namespace is empty.

@@ -3,7 +3,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::stage::{HOLDING, Host, children, everywhere, until};
+use crate::stage::{HOLDING, Host, children, everywhere, state, until};
 
 fn kill(pid: i32) {
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
@@ -43,6 +43,21 @@ fn the_inits_hold_none_of_the_targets_descriptors() {
                 !held.iter().any(|file| file.to_string_lossy().contains("memfd")),
                 "{kind}: {held:?}"
             );
+        }
+    });
+}
+
+#[test]
+fn no_zombie_of_an_init_is_left_to_others() {
+    everywhere(&HOLDING, |stage, kind| {
+        let mut host = stage.shell(kind, "setsid sleep 100 & echo up; exec sleep 100");
+        host.start();
+        until("the target is up", || stage.output() == "up\n");
+        let outer = host.spawned();
+        let all: Vec<i32> = outer.iter().copied().chain(children(outer[0])).collect();
+        host.ask("end");
+        for pid in all {
+            assert_eq!(state(pid), None, "{kind}");
         }
     });
 }
