@@ -26,6 +26,7 @@ pub struct Entry {
 
 /// An opened executable, and how its file looked when it was proven.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux runs it again"))]
 pub(crate) struct Executable {
     file: Arc<File>,
     proven: Option<Fingerprint>,

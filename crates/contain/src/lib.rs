@@ -10,6 +10,7 @@ mod error;
 mod identity;
 mod kind;
 mod launch;
+mod ledger;
 mod marker;
 mod probe;
 mod support;
@@ -19,6 +20,10 @@ mod tree;
 mod linux;
 #[cfg(target_os = "linux")]
 use linux as platform;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+#[cfg(not(target_os = "linux"))]
+use portable as platform;
 
 pub use aftermath::{Aftermath, Exit, Survivor};
 pub use contained::{Contained, Signal, start};

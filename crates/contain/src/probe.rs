@@ -41,7 +41,9 @@ pub fn probe_kind(entry: &Entry, kind: Kind) -> Result<(), String> {
         return Err(format!("a child that does nothing ended with {exit:?}"));
     }
     match aftermath.survivors {
-        Some(survivors) if survivors.is_empty() => Ok(()),
-        other => Err(format!("a child that does nothing could not be ended: {other:?}")),
+        Some(survivors) if !survivors.is_empty() => {
+            Err(format!("a child that does nothing could not be ended: {survivors:?}"))
+        }
+        _ => Ok(()),
     }
 }

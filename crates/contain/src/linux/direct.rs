@@ -13,7 +13,6 @@ use super::channel::readable_within;
 use super::descriptors::{MARK_NAME, Prepared, internal, prepare};
 use super::hunt::{self, Hunted};
 use super::init::{Orders, give_up, step, take_orders};
-use super::ledger::Ledger;
 use super::proc::{self, Stat};
 use super::role::Role;
 use super::spawn::{Report, Spawned, hand_over, on_own_thread};
@@ -25,6 +24,7 @@ use crate::entry::{Entry, Executable};
 use crate::error::{Lost, SignalError, StartError};
 use crate::identity::Identity;
 use crate::launch::Launch;
+use crate::ledger::Ledger;
 use crate::tree::Tree;
 
 const DEATH_LIMIT: Duration = Duration::from_secs(3);

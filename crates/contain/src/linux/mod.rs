@@ -7,7 +7,6 @@ mod guardian;
 mod hunt;
 mod init;
 mod leader;
-mod ledger;
 mod mark;
 mod namespace;
 mod proc;

@@ -9,7 +9,6 @@ use rustix::process::{Signal as Number, pidfd_send_signal};
 use super::channel::{Channel, readable_within};
 use super::descriptors::{MARK_NAME, Prepared, internal, prepare};
 use super::hunt::{self, Hunted};
-use super::ledger::{Ledger, Progress};
 use super::role::Role;
 use super::spawn::{Report, Spawned, hand_over, on_own_thread};
 use super::wire::Message;
@@ -21,6 +20,7 @@ use crate::error::{Lost, SignalError, StartError};
 use crate::identity::Identity;
 use crate::kind::Kind;
 use crate::launch::Launch;
+use crate::ledger::{Ledger, Progress};
 use crate::tree::Tree;
 
 /// How long an init may take to end its tree on command.

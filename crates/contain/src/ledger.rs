@@ -12,6 +12,7 @@ pub(crate) struct Progress {
     /// How the leader ended.
     pub(crate) exit: Option<Exit>,
     /// The init ended the tree, and this many processes with it.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has an init"))]
     pub(crate) ended: Option<u32>,
     /// The owner is done with the leader's pid: it may be reaped.
     pub(crate) released: bool,
