@@ -28,12 +28,18 @@ struct Suite {
 /// All suites of a run so far.
 pub(crate) struct Report {
     suites: Vec<Suite>,
+    notes: Vec<String>,
     started: Instant,
 }
 
 impl Report {
     pub(crate) fn new() -> Self {
-        Self { suites: Vec::new(), started: Instant::now() }
+        Self { suites: Vec::new(), notes: Vec::new(), started: Instant::now() }
+    }
+
+    /// Keeps something to be said at the end, that no suite failed for.
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// Runs one suite and prints its elapsed time. Says whether it passed.
@@ -83,6 +89,7 @@ impl Report {
         if elapsed > BUDGET {
             println!("   WARNING: the run is over its CI budget");
         }
+        self.notes.iter().for_each(|note| println!("   {note}"));
         let left_out = self.suites.iter().filter(|suite| suite.is_left_out()).count();
         if left_out > 0 {
             println!("   NOT A FULL RUN: {left_out} suites were left out and prove nothing");

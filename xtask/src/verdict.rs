@@ -29,30 +29,45 @@ enum Finding {
     Failing(String),
 }
 
+/// How many cells came out how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) shown: usize,
+    pub(crate) open: usize,
+    failing: usize,
+}
+
 /// Prints a line for each cell, and for each red or unknown row beside them.
 ///
 /// # Errors
 /// When one cell or row fails: how many.
-pub(crate) fn print(cells: &[Cell], rows: &[Row], terms: Terms<'_>) -> Result<(), Error> {
-    let mut failing = 0;
+pub(crate) fn print(cells: &[Cell], rows: &[Row], terms: Terms<'_>) -> Result<Count, Error> {
+    let mut count = Count::default();
     for cell in cells {
-        let (word, text) = match judge(cell, rows, terms) {
-            Finding::Shown(text) => ("shown", text),
-            Finding::Excused(why) => ("OPEN", why.to_owned()),
-            Finding::Failing(why) => {
-                failing += 1;
-                ("FAIL", why)
-            }
-        };
+        let finding = judge(cell, rows, terms);
+        let (word, text) = count.add(&finding);
         println!("{word:<5} {} · {text}", title(cell));
     }
     for row in strays(cells, rows) {
-        failing += usize::from(is_false(row));
+        count.failing += usize::from(is_false(row));
         let word = if is_false(row) { "FAIL" } else { "other" };
         println!("{word:<5} {} · {}", row_title(row), row.observed);
     }
     summary(cells, terms);
-    if failing == 0 { Ok(()) } else { Err(Error::Unproven(failing)) }
+    if count.failing == 0 { Ok(count) } else { Err(Error::Unproven(count.failing)) }
+}
+
+impl Count {
+    /// Counts one finding, and says it in a word and a text.
+    fn add<'a>(&mut self, finding: &'a Finding) -> (&'static str, &'a str) {
+        let (slot, word, text) = match finding {
+            Finding::Shown(text) => (&mut self.shown, "shown", text.as_str()),
+            Finding::Excused(why) => (&mut self.open, "OPEN", *why),
+            Finding::Failing(why) => (&mut self.failing, "FAIL", why.as_str()),
+        };
+        *slot += 1;
+        (word, text)
+    }
 }
 
 fn summary(cells: &[Cell], terms: Terms<'_>) {
