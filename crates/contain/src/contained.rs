@@ -93,8 +93,9 @@ impl Contained {
         self.mechanism.signal(signal)
     }
 
-    /// Kills whatever is left of the tree, reaps it and verifies. Idempotent and bounded; works
-    /// before and after the leader's own exit.
+    /// Kills whatever is left of the tree, reaps it and verifies. Idempotent; works before and after
+    /// the leader's own exit. Takes milliseconds, and at most about ten seconds where the kernel does
+    /// not let a process die: what still lives then is named.
     pub fn end(&self) -> Aftermath {
         self.mechanism.end()
     }

@@ -11,7 +11,8 @@ use crate::{marker, platform};
 /// Must be the first call in a host's `main`.
 ///
 /// In a process that was started as init, guardian or probe it does that work and never returns.
-/// Otherwise it marks this program as offering the entry, and returns at once.
+/// Otherwise it marks this program as offering the entry, and returns at once. If the program was started
+/// with SIGCHLD ignored, it makes that the default again: nobody could learn how a child ended.
 pub fn entry() {
     platform::play_role();
     marker::impress();

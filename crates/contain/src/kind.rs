@@ -114,3 +114,30 @@ impl fmt::Display for Requirement {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_name_serves_the_command_line_the_display_and_the_records() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.to_string());
+            assert_eq!(kind.name().parse(), Ok(Requirement::Exactly(kind)));
+            let at_least = Requirement::AtLeast(kind);
+            assert_eq!(at_least.to_string().parse(), Ok(at_least));
+        }
+    }
+
+    #[test]
+    fn every_kind_is_listed_once_the_strongest_first() {
+        assert!(Kind::ALL.is_sorted_by(|stronger, weaker| stronger > weaker));
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = "cgroup".parse::<Kind>().unwrap_err().to_string();
+        assert!(error.starts_with("unknown containment kind \"cgroup\"; known: pid-namespace, "));
+    }
+}

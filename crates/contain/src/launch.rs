@@ -33,7 +33,8 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// The program's own name (`argv[0]`); `program` if absent.
     pub arg0: Option<OsString>,
-    /// The whole environment, in this order.
+    /// The whole environment, in this order. [`Kind::Guardian`] and [`Kind::ProcessGroup`] add
+    /// `DCLI_TREE`, by which they recognise what left the tree.
     pub env: Vec<(OsString, OsString)>,
     /// The working directory, entered after any mounts were made.
     pub cwd: PathBuf,

@@ -93,3 +93,53 @@ impl Support {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn support(available: &[Kind]) -> Support {
+        let rung = |kind| Rung {
+            kind,
+            available: if available.contains(&kind) { Ok(()) } else { Err("refused".to_owned()) },
+        };
+        Support { rungs: Kind::ALL.map(rung).into() }
+    }
+
+    fn choose(available: &[Kind], requirement: &str) -> Result<Choice, String> {
+        let requirement = requirement.parse().unwrap_or_default();
+        support(available).choose(&requirement).map_err(|unmet| unmet.to_string())
+    }
+
+    const DEGRADED: bool = true;
+
+    #[test]
+    fn the_best_available_is_chosen_and_never_none() {
+        let chosen = |kind, degraded| Ok(Choice { kind, degraded });
+        let all = [Kind::PidNamespace, Kind::Guardian, Kind::ProcessGroup, Kind::None];
+        assert_eq!(choose(&all, ""), chosen(Kind::PidNamespace, !DEGRADED));
+        assert_eq!(choose(&all[1..], ""), chosen(Kind::Guardian, DEGRADED));
+        assert_eq!(choose(&all[2..], ""), chosen(Kind::ProcessGroup, DEGRADED));
+        assert!(choose(&all[3..], "").is_err());
+        assert_eq!(choose(&all[3..], "none"), chosen(Kind::None, DEGRADED));
+        assert_eq!(choose(&[Kind::JobObject], ""), chosen(Kind::JobObject, !DEGRADED));
+    }
+
+    #[test]
+    fn exactly_and_at_least_are_kept_to() {
+        let all = [Kind::PidNamespace, Kind::Guardian, Kind::ProcessGroup, Kind::None];
+        assert_eq!(choose(&all, "guardian").map(|choice| choice.kind), Ok(Kind::Guardian));
+        assert_eq!(choose(&all, "guardian+").map(|choice| choice.kind), Ok(Kind::PidNamespace));
+        assert_eq!(
+            choose(&all[2..], "guardian+"),
+            Err("containment guardian+ is not available on this host \
+                 (pid-namespace: refused; job-object: refused; guardian: refused)"
+                .to_owned())
+        );
+        assert_eq!(
+            choose(&all[1..], "pid-namespace"),
+            Err("containment pid-namespace is not available on this host (pid-namespace: refused)"
+                .to_owned())
+        );
+    }
+}

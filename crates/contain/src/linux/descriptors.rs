@@ -9,14 +9,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 
+use super::mark::Mark;
 use super::target::Parcel;
 use super::wire::{Failure, Stage, TargetWriter};
 use crate::error::StartError;
 use crate::kind::Kind;
 use crate::launch::{Input, Launch};
-
-/// The environment variable by which members of a tree that no kernel object holds are recognised.
-pub(crate) const MARK_NAME: &str = "DCLI_TREE";
 
 /// A launch ready to be handed over.
 pub(crate) struct Prepared {
@@ -67,7 +65,7 @@ fn is_refusal(errno: i32) -> bool {
 }
 
 /// Checks `launch` and packs it. `mark` is added to the target's environment.
-pub(crate) fn prepare(launch: Launch, mark: Option<&str>) -> Result<Prepared, StartError> {
+pub(crate) fn prepare(launch: Launch, mark: Option<&Mark>) -> Result<Prepared, StartError> {
     reject_directory("output", &launch.stdout)?;
     reject_directory("error", &launch.stderr)?;
     reject_nul(&launch)?;
@@ -117,16 +115,15 @@ fn write_lists(
     arg0: &OsStr,
     args: &[OsString],
     env: &[(OsString, OsString)],
-    mark: Option<&str>,
+    mark: Option<&Mark>,
 ) {
     writer.count(args.len() + 1).text(arg0.as_bytes());
     for arg in args {
         writer.text(arg.as_bytes());
     }
-    let kept = env.iter().filter(|(name, _)| mark.is_none() || name != MARK_NAME);
+    let kept = env.iter().filter(|(name, _)| mark.is_none() || !Mark::is_name(name));
     let entries = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
-    let entries: Vec<Vec<u8>> =
-        entries.chain(mark.map(|mark| mark.as_bytes().to_owned())).collect();
+    let entries: Vec<Vec<u8>> = entries.chain(mark.map(|mark| mark.entry().into_bytes())).collect();
     writer.count(entries.len());
     for entry in entries {
         writer.text(&entry);

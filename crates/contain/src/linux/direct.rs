@@ -10,14 +10,15 @@ use rustix::process::{
 };
 
 use super::channel::readable_within;
-use super::descriptors::{MARK_NAME, Prepared, internal, prepare};
+use super::descriptors::{Prepared, internal, prepare};
 use super::hunt::{self, Hunted};
 use super::init::{Orders, give_up, step, take_orders};
+use super::mark::Mark;
 use super::proc::{self, Stat};
 use super::role::Role;
 use super::spawn::{Report, Spawned, hand_over, on_own_thread};
 use super::wire::Message;
-use super::{mark, signals, target};
+use super::{signals, target};
 use crate::aftermath::{Aftermath, Exit, Survivor};
 use crate::contained::{Contained, Mechanism, Signal};
 use crate::entry::{Entry, Executable};
@@ -27,7 +28,7 @@ use crate::launch::Launch;
 use crate::ledger::Ledger;
 use crate::tree::Tree;
 
-const DEATH_LIMIT: Duration = Duration::from_secs(3);
+const DEATH_LIMIT: Duration = Duration::from_secs(2);
 const HUNT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How far ending reaches.
@@ -60,7 +61,7 @@ struct Direct {
     leader: Arc<OwnedFd>,
     pid: i32,
     reach: Reach,
-    mark: Option<String>,
+    mark: Option<Mark>,
     aftermath: Mutex<Option<Aftermath>>,
 }
 
@@ -73,8 +74,8 @@ struct Started {
 /// Starts `launch` bare.
 pub(crate) fn start(entry: &Entry, launch: Launch, reach: Reach) -> Result<Contained, StartError> {
     let kind = launch.kind;
-    let mark = (reach == Reach::Group).then(|| mark::fresh(MARK_NAME));
-    let prepared = prepare(launch, mark.as_deref())?;
+    let mark = (reach == Reach::Group).then(Mark::fresh);
+    let prepared = prepare(launch, mark.as_ref())?;
     let executable = entry.executable();
     let started = on_own_thread(move |report| live(&executable, prepared, &report))?;
     let pid = started.identity.pid;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::mark::Mark;
 use super::proc::{self, Stat};
 use crate::aftermath::Survivor;
 
@@ -87,10 +88,10 @@ pub(crate) fn down_from(
 }
 
 /// Live processes that carry `mark` in their environment.
-pub(crate) fn marked(mark: &str) -> Vec<Stat> {
+pub(crate) fn marked(mark: &Mark) -> Vec<Stat> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let carriers = proc::pids().into_iter().filter(|pid| *pid != own);
-    let carriers = carriers.filter(|pid| proc::carries(*pid, mark.as_bytes()));
+    let carriers = carriers.filter(|pid| proc::environment_has(*pid, |entry| mark.is_in(entry)));
     carriers.filter_map(|pid| proc::stat(pid).ok()).filter(|stat| !stat.is_zombie()).collect()
 }
 

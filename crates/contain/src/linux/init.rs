@@ -26,6 +26,7 @@ pub(crate) fn take_orders() -> Orders {
 fn isolate() -> Result<Channel, Errno> {
     process::close_inherited()?;
     process::block_signals()?;
+    process::reset_dispositions();
     let control = process::take_standard_input()?;
     // Standard output was opened on the null device by the controller; input becomes the same.
     rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;

@@ -140,10 +140,10 @@ pub(crate) fn tree_of(found: Vec<Stat>, reaped: u64) -> Tree {
     Tree { processes, cpu: ticks_to_duration(ticks) }
 }
 
-/// Whether the environment that `pid` was executed with holds the entry `mark` (`NAME=value`).
-pub(crate) fn carries(pid: i32, mark: &[u8]) -> bool {
+/// Whether the environment that `pid` was executed with holds an entry (`NAME=value`) like that.
+pub(crate) fn environment_has(pid: i32, like: impl Fn(&[u8]) -> bool) -> bool {
     let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
-    environment.split(|byte| *byte == 0).any(|entry| entry == mark)
+    environment.split(|byte| *byte == 0).any(like)
 }
 
 /// `/proc/sys/kernel/random/boot_id`.

@@ -71,6 +71,12 @@ fn set_mask(fill: unsafe extern "C" fn(*mut libc::sigset_t) -> libc::c_int) -> R
 
 /// Gives the program to come a fresh start: every disposition default, nothing blocked.
 pub(crate) fn reset_signals() -> Result<(), Errno> {
+    reset_dispositions();
+    set_mask(libc::sigemptyset)
+}
+
+/// Undoes what was inherited: with SIGCHLD ignored no child's exit could ever be learned.
+pub(crate) fn reset_dispositions() {
     // The kernel's own structure, all zero: the default action, no flags, nothing masked. Not through
     // the C library, which keeps two signals for itself and cannot give them back to a new program.
     let default = [0_u64; 8];
@@ -88,7 +94,18 @@ pub(crate) fn reset_signals() -> Result<(), Errno> {
             )
         };
     }
-    set_mask(libc::sigemptyset)
+}
+
+/// If this program was started with SIGCHLD ignored, as a parent may leave it, makes it the default again.
+pub(crate) fn hear_of_children() {
+    // SAFETY: asks for the current action, and installs only the default one, which runs no code.
+    unsafe {
+        let mut current: libc::sigaction = std::mem::zeroed();
+        let asked = libc::sigaction(libc::SIGCHLD, ptr::null(), &raw mut current);
+        if asked == 0 && current.sa_sigaction == libc::SIG_IGN {
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        }
+    }
 }
 
 /// A descriptor that becomes readable when a child changes state. SIGCHLD must be blocked.

@@ -7,12 +7,13 @@ use std::time::Duration;
 use rustix::process::{Signal as Number, pidfd_send_signal};
 
 use super::channel::{Channel, readable_within};
-use super::descriptors::{MARK_NAME, Prepared, internal, prepare};
+use super::descriptors::{Prepared, internal, prepare};
 use super::hunt::{self, Hunted};
+use super::mark::Mark;
 use super::role::Role;
 use super::spawn::{Report, Spawned, hand_over, on_own_thread};
 use super::wire::Message;
-use super::{mark, proc, signals};
+use super::{proc, signals};
 use crate::aftermath::{Aftermath, Exit, Survivor};
 use crate::contained::{Contained, Mechanism, Signal};
 use crate::entry::{Entry, Executable};
@@ -24,9 +25,9 @@ use crate::ledger::{Ledger, Progress};
 use crate::tree::Tree;
 
 /// How long an init may take to end its tree on command.
-const ORDER_LIMIT: Duration = Duration::from_secs(5);
+const ORDER_LIMIT: Duration = Duration::from_secs(3);
 /// How long the kernel may take to end a namespace, or a killed process.
-const DEATH_LIMIT: Duration = Duration::from_secs(3);
+const DEATH_LIMIT: Duration = Duration::from_secs(2);
 /// How long marked processes that escaped a guardian are hunted.
 const HUNT_LIMIT: Duration = Duration::from_secs(2);
 
@@ -41,7 +42,7 @@ struct Relayed {
     init: OwnedFd,
     init_pid: i32,
     /// What recognises members of the tree where no namespace does.
-    mark: Option<String>,
+    mark: Option<Mark>,
     aftermath: Mutex<Option<Aftermath>>,
 }
 
@@ -55,10 +56,10 @@ struct Started {
 pub(crate) fn start(entry: &Entry, launch: Launch) -> Result<Contained, StartError> {
     let kind = launch.kind;
     let (role, mark) = match kind {
-        Kind::Guardian => (Role::Guardian, Some(mark::fresh(MARK_NAME))),
+        Kind::Guardian => (Role::Guardian, Some(Mark::fresh())),
         _ => (Role::Namespace, None),
     };
-    let prepared = prepare(launch, mark.as_deref())?;
+    let prepared = prepare(launch, mark.as_ref())?;
     let executable = entry.executable();
     let started = on_own_thread(move |report| live(&executable, role, prepared, mark, &report))?;
     Ok(Contained::new(kind, started.identity, Box::new(started.mechanism)))
@@ -69,13 +70,13 @@ fn live(
     executable: &Executable,
     role: Role,
     prepared: Prepared,
-    mark: Option<String>,
+    mark: Option<Mark>,
     report: &Report<Started>,
 ) {
     let begun = hand_over(executable, role, prepared).and_then(|(spawned, names)| {
         match spawned.hear()? {
             Some((Message::Started, descriptors)) => {
-                Ok((note(&spawned, descriptors, mark)?, spawned))
+                Ok((note(&spawned, descriptors, mark.clone())?, spawned))
             }
             Some((Message::Failed(failure), _)) => Err(names.explain(failure)),
             _ => Err(internal("report the leader", std::io::ErrorKind::UnexpectedEof.into())),
@@ -89,6 +90,10 @@ fn live(
             }
         }
         Err(error) => {
+            // A guardian that failed late was killed with its target perhaps running already.
+            if let (Some(mark), StartError::Init { .. }) = (&mark, &error) {
+                hunt::down(HUNT_LIMIT, || hunt::marked(mark));
+            }
             let _abandoned = report.send(Err(error));
         }
     }
@@ -98,7 +103,7 @@ fn live(
 fn note(
     spawned: &Spawned,
     descriptors: Vec<OwnedFd>,
-    mark: Option<String>,
+    mark: Option<Mark>,
 ) -> Result<Started, StartError> {
     let identify = || {
         let mut descriptors = descriptors.into_iter();
@@ -181,7 +186,7 @@ impl Relayed {
     }
 
     /// A guardian can be killed by the tree, or be refused a kill: look for what carries the mark.
-    fn hunt_marked(&self, mark: &str) -> (u32, Vec<Survivor>) {
+    fn hunt_marked(&self, mark: &Mark) -> (u32, Vec<Survivor>) {
         let _obeyed = readable_within(self.init.as_fd(), DEATH_LIMIT);
         let Hunted { ended, survivors } = hunt::down(HUNT_LIMIT, || hunt::marked(mark));
         (ended, survivors)

@@ -39,6 +39,7 @@ impl Role {
 pub(crate) fn play_if_named() {
     let mut args = std::env::args_os();
     if args.next().is_none_or(|name| name.as_bytes() != NAME.as_bytes()) {
+        process::hear_of_children();
         return;
     }
     match args.next().and_then(|name| named(&name)) {

@@ -18,7 +18,7 @@ use crate::aftermath::Exit;
 /// How long a guardian whose controller is gone keeps killing what the kernel does not let go.
 const ORPHANED_SWEEP: Duration = Duration::from_secs(60);
 /// How long a guardian sweeps on command before the controller looks for itself.
-const ORDERED_SWEEP: Duration = Duration::from_secs(3);
+const ORDERED_SWEEP: Duration = Duration::from_secs(2);
 
 /// What this init can kill at one stroke.
 #[derive(Debug)]

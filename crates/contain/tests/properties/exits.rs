@@ -1,6 +1,6 @@
 //! Exit codes and signals come back exactly.
 
-use crate::stage::{KINDS, everywhere};
+use crate::stage::{Host, KINDS, everywhere};
 
 #[test]
 fn every_kind_of_exit_code_is_relayed_exactly() {
@@ -44,5 +44,18 @@ fn a_leader_that_end_kills_is_reported_as_killed() {
         host.start();
         assert!(host.ask("end").ends_with("leader signal 9"), "{kind}");
         assert_eq!(host.ask("wait"), "signal 9", "{kind}");
+    });
+}
+
+#[test]
+fn an_exit_is_learned_even_by_a_host_that_was_started_with_child_signals_ignored() {
+    everywhere(&KINDS, |stage, kind| {
+        let plain = stage.host_command(kind, "null", &["/bin/sh", "-c", "exit 12"]);
+        let mut command = stage.command("/bin/sh".as_ref());
+        command.arg("-c").arg("trap '' CHLD; exec \"$0\" \"$@\"");
+        command.arg(plain.get_program()).args(plain.get_args());
+        let mut host = Host::spawn(command);
+        host.start();
+        assert_eq!(host.ask("wait"), "code 12", "{kind}");
     });
 }
