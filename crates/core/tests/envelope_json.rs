@@ -1,5 +1,4 @@
 //! The envelope as callers parse it: exact JSON, key order, and the way back.
-#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
 
 use dcli_core::envelope::{
     AccessEnforcement, ContainmentReport, Data, DurationsMs, EnvelopeError, ErrorCode,
