@@ -12,6 +12,9 @@ use dcli_core::executor::access::Access;
 #[derive(Debug, Parser)]
 #[command(name = "dcli", version, about, propagate_version = true, max_term_width = 100)]
 pub(super) struct Cli {
+    /// Which backend runs it [default: the policy's, else the configuration's, else claude].
+    #[arg(long, alias = "executor", value_name = "ID", global = true)]
+    pub backend: Option<String>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -31,9 +34,6 @@ pub(super) struct Exec {
     /// The prompt, in words. Piped standard input follows them.
     #[arg(value_name = "WORDS")]
     pub words: Vec<String>,
-    /// Which backend runs it [default: the policy's, else the configuration's, else claude].
-    #[arg(long, alias = "executor", value_name = "ID")]
-    pub backend: Option<String>,
     /// Use the executor record in this file.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -126,26 +126,82 @@ fn requirement(text: &str) -> Result<Requirement, String> {
 
 /// A name of the form `dcli-<id>` chooses the backend before arguments are parsed: the words as if
 /// `--backend <id>` had been given.
+///
+/// # Errors
+/// The backend is chosen twice: nobody could tell which one was meant.
 pub(super) fn with_backend_of_name(words: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
     let name = words.first().map(Path::new).and_then(Path::file_name).and_then(|n| n.to_str());
-    let Some(id) = name.and_then(|name| name.strip_prefix("dcli-")) else {
-        return Ok(words.to_vec());
+    let id = name.and_then(|name| name.strip_prefix("dcli-"));
+    let given = backends_given(words);
+    let twice = |message: String| {
+        Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message + "\n"))
     };
-    let is_backend = |word: &&OsString| {
-        word.to_str().is_some_and(|word| {
-            ["--backend", "--executor"]
-                .iter()
-                .any(|flag| word == *flag || word.starts_with(&format!("{flag}=")))
-        })
+    match (id, given) {
+        (Some(id), 1..) => {
+            twice(format!("'{}' already chooses the backend {id}", name.unwrap_or_default()))
+        }
+        (None, 2..) => twice("the backend is chosen twice".to_owned()),
+        (Some(id), _) => {
+            let mut with = words.to_vec();
+            with.splice(1..1, ["--backend".into(), id.into()]);
+            Ok(with)
+        }
+        (None, _) => Ok(words.to_vec()),
+    }
+}
+
+/// How often the words choose a backend; a value of `--extra-arg` is no choice.
+fn backends_given(words: &[OsString]) -> usize {
+    let chooses = |word: &str| {
+        let flag = word.split_once('=').map_or(word, |(flag, _)| flag);
+        matches!(flag, "--backend" | "--executor")
     };
-    let ours = words.iter().take_while(|word| *word != "--");
-    if ours.clone().find(is_backend).is_some() {
-        let message = format!("'{}' already chooses the backend {id}", name.unwrap_or_default());
-        return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message + "\n"));
+    let mut count = 0;
+    let mut words = words.iter().skip(1).filter_map(|word| word.to_str());
+    while let Some(word) = words.next() {
+        match word {
+            "--" => break,
+            "--extra-arg" => drop(words.next()),
+            word => count += usize::from(chooses(word)),
+        }
     }
-    let mut with = words.to_vec();
-    if let Some(at) = with.iter().position(|word| word == "exec") {
-        with.splice(at + 1..at + 1, ["--backend".into(), id.into()]);
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(words: &[&str]) -> Result<Vec<String>, String> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let text = |words: Vec<OsString>| {
+            words.into_iter().map(|word| word.into_string().unwrap()).collect()
+        };
+        with_backend_of_name(&words).map(text).map_err(|error| error.to_string())
     }
-    Ok(with)
+
+    #[test]
+    fn a_shim_chooses_the_backend_by_its_name() {
+        let found = with(&["/bin/dcli-codex", "exec", "hi"]).unwrap();
+        assert_eq!(found, ["/bin/dcli-codex", "--backend", "codex", "exec", "hi"]);
+        assert_eq!(with(&["dcli", "exec", "hi"]).unwrap(), ["dcli", "exec", "hi"]);
+    }
+
+    #[test]
+    fn a_backend_chosen_twice_is_refused() {
+        for words in [
+            &["dcli-codex", "exec", "--backend", "claude"][..],
+            &["dcli-codex", "exec", "--backend=codex"],
+            &["dcli", "--backend", "a", "exec", "--executor", "b"],
+            &["dcli", "exec", "--backend", "a", "--backend", "a"],
+        ] {
+            assert!(with(words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn an_extra_argument_or_a_prompt_is_no_choice() {
+        let words = ["dcli-codex", "exec", "--extra-arg", "--backend", "--", "--backend"];
+        assert!(with(&words).is_ok());
+    }
 }

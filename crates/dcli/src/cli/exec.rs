@@ -22,10 +22,10 @@ use crate::report::{json, stamp};
 struct Refused(ErrorCode, String);
 
 /// Runs the subcommand; its answer is the exit code.
-pub(super) fn run(args: Exec) -> u8 {
+pub(super) fn run(args: Exec, backend: Option<&str>) -> u8 {
     let (text, events) = (args.text, args.events);
     let shown = Arc::new(Shown::default());
-    let envelope = prepare(args).map_or_else(refusal, |(host, request, warning)| {
+    let envelope = prepare(args, backend).map_or_else(refusal, |(host, request, warning)| {
         perform(&host, request, warning, events.then(|| Arc::clone(&shown)))
     });
     let code = envelope.exit_code();
@@ -60,7 +60,7 @@ fn invalid(message: impl std::fmt::Display) -> Refused {
     Refused(ErrorCode::RequestInvalid, format!("{message}; nothing was started"))
 }
 
-fn prepare(args: Exec) -> Result<(Host, Request, Option<Warning>), Refused> {
+fn prepare(args: Exec, backend: Option<&str>) -> Result<(Host, Request, Option<Warning>), Refused> {
     let cwd = match &args.cwd {
         Some(cwd) => cwd.clone(),
         None => std::env::current_dir()
@@ -68,7 +68,7 @@ fn prepare(args: Exec) -> Result<(Host, Request, Option<Warning>), Refused> {
     };
     let project = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
     let policy = config::policy(&project).map_err(invalid)?;
-    let (executor, chosen_by) = executor(&args, &policy)?;
+    let (executor, chosen_by) = executor(&args, backend, &policy)?;
     let prompt = prompt::read(&args.words, args.prompt_file.as_deref()).map_err(invalid)?;
     let entry = Entry::current().map_err(|error| {
         Refused(ErrorCode::ExecutorUnavailable, format!("{error}; nothing was started"))
@@ -77,7 +77,11 @@ fn prepare(args: Exec) -> Result<(Host, Request, Option<Warning>), Refused> {
     Ok((capped(Host::new(entry), &policy)?, request, prompt.warning))
 }
 
-fn executor(args: &Exec, policy: &Policy) -> Result<(Executor, Layer), Refused> {
+fn executor(
+    args: &Exec,
+    backend: Option<&str>,
+    policy: &Policy,
+) -> Result<(Executor, Layer), Refused> {
     let not_valid = |error: config::ConfigError| match error {
         config::ConfigError::Record(_) => {
             Refused(ErrorCode::ExecutorInvalid, format!("{error}; nothing was started"))
@@ -90,7 +94,7 @@ fn executor(args: &Exec, policy: &Policy) -> Result<(Executor, Layer), Refused> 
         Some(path) => Some(config::add(&mut catalogue, path, Source::File).map_err(not_valid)?),
         None => None,
     };
-    let named = args.backend.as_deref().or(given.as_deref());
+    let named = backend.or(given.as_deref());
     let Choice { executor_id, layer } = policy.choose(&user, named);
     let found = catalogue.find(&executor_id).map_err(|error| {
         let message = format!("{error}; nothing was started; see 'dcli backends'");

@@ -28,7 +28,7 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(&words, &error),
     };
     let code = match cli.command {
-        Command::Exec(exec) => exec::run(*exec),
+        Command::Exec(exec) => exec::run(*exec, cli.backend.as_deref()),
         Command::Backends(backends) => backends::run(&backends),
         Command::Demo(demo) => demo::run(&demo),
     };

@@ -11,7 +11,7 @@ use dcli_core::fact::Warning;
 
 use super::host::Host;
 use super::request::{ModelChoice, Request};
-use super::version;
+use super::version::{self, Standing};
 use crate::backend::environment::{Recipe, environment};
 use crate::backend::program::{Program, ProgramError, find};
 
@@ -68,6 +68,7 @@ pub(super) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusa
         warnings.push(Warning::new("wrapper_script", message));
     }
     let version = version::cached(record, &program.path);
+    warnings.extend(version_warning(record, version.as_deref()));
     let model_args = model_arguments(record, request, version.as_deref())?;
     Ok(Prepared {
         workspace,
@@ -175,6 +176,21 @@ fn access_warnings(record: &Record, access: Access) -> Vec<Warning> {
         record.display_name
     );
     vec![Warning::new("access_not_enforced", message)]
+}
+
+fn version_warning(record: &Record, version: Option<&str>) -> Option<Warning> {
+    let found = version.unwrap_or("unknown");
+    let message = match version::standing(record, version) {
+        Standing::OutOfRange => format!(
+            "version {found} of {} is outside the range that its record supports ({})",
+            record.display_name, record.version.supported
+        ),
+        Standing::KnownBad => {
+            format!("version {found} of {} is known not to work", record.display_name)
+        }
+        Standing::Tested | Standing::InRange | Standing::Unknown => return None,
+    };
+    Some(Warning::new("version_unsupported", message))
 }
 
 fn program(host: &Host, request: &Request, record: &Record) -> Result<Program, Refusal> {
