@@ -260,6 +260,10 @@ impl Attempt {
                 self.ending = Some(Ending::AfterResult);
                 self.end_tree()
             }
+            Phase::Climbing { .. } => {
+                self.rung_reached = Some(RungKind::HardKill);
+                self.end_tree()
+            }
             _ => self.end_tree(),
         }
     }
