@@ -9,11 +9,12 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-const LIFE: Duration = Duration::from_secs(100);
+const LIFE: Duration = Duration::from_secs(60);
 const HOPPERS: usize = 4;
-/// 200 forks a second.
+/// 200 forks a second, as measured trees do; more would fill the pid table of a machine whose pid 1 reaps
+/// slowly, should a containment under test not hold.
 const STORM_PAUSE: Duration = Duration::from_millis(5);
-const HOP_PAUSE: Duration = Duration::from_micros(200);
+const HOP_PAUSE: Duration = Duration::from_millis(4);
 const STORM_CHILD_LIFE: Duration = Duration::from_millis(300);
 
 fn main() -> std::io::Result<()> {
@@ -77,7 +78,7 @@ fn respawn(end: Instant) {
     }
 }
 
-/// A new pid every few hundred microseconds.
+/// A new pid every few milliseconds.
 fn hop(end: Instant) {
     while Instant::now() < end {
         // SAFETY: this program never starts a thread; `_exit` takes no pointer.
