@@ -51,8 +51,8 @@ fn a_leader_that_end_kills_is_reported_as_killed() {
 fn an_exit_is_learned_even_by_a_host_that_was_started_with_child_signals_ignored() {
     everywhere(&KINDS, |stage, kind| {
         let plain = stage.host_command(kind, "null", &["/bin/sh", "-c", "exit 12"]);
-        let mut command = stage.command("/bin/sh".as_ref());
-        command.arg("-c").arg("trap '' CHLD; exec \"$0\" \"$@\"");
+        let mut command = stage.command("/usr/bin/env".as_ref());
+        command.arg("--ignore-signal=CHLD");
         command.arg(plain.get_program()).args(plain.get_args());
         let mut host = Host::spawn(command);
         host.start();
