@@ -5,10 +5,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use dcli_core::decode::{
     JsonlDecoder, Line, LineDecoder, Path, Projection, Record, SseDecoder, Unterminated,
 };
+use dcli_core::envelope::Status;
+use dcli_core::executor::{Catalogue, Record as ExecutorRecord, Scanner};
+use dcli_core::outcome::{Ending, Surroundings, conclude};
 
 const CAP: usize = 64;
 
@@ -89,4 +93,34 @@ fn a_path_of_the_corpus_is_refused_or_prints_as_itself() {
             assert_eq!(path.to_string().parse::<Path>().unwrap(), path, "{file}");
         }
     }
+}
+
+#[test]
+fn the_scan_corpus_agrees_in_every_chunking_and_is_never_ok_without_proof() {
+    for executor in Catalogue::shipped().unwrap().iter() {
+        agree("scan", |chunks| {
+            let (mut facts, record) = (Vec::new(), Arc::clone(&executor.record));
+            let mut scanner = Scanner::new(record, 1 << 20);
+            for chunk in chunks {
+                scanner.push(chunk, |fact| facts.push(fact));
+            }
+            let scan = scanner.finish(|fact| facts.push(fact));
+            let verdict = conclude(&Ending::Exited(0), &scan, &Surroundings::default());
+            let proven = scan.terminal && scan.answer().is_some() && scan.failure.is_none();
+            assert!(proven || verdict.status != Status::Ok);
+            (facts, format!("{scan:?}"))
+        });
+    }
+}
+
+#[test]
+fn the_record_corpus_is_read_or_refused_and_never_half_accepted() {
+    let mut accepted = 0;
+    for (file, bytes) in corpus("record") {
+        if let Ok(record) = ExecutorRecord::from_toml(&String::from_utf8_lossy(&bytes), &file) {
+            assert!(record.problems().is_empty(), "{file}");
+            accepted += 1;
+        }
+    }
+    assert!(accepted > 0, "a corpus that nothing accepts tests only the refusals");
 }
