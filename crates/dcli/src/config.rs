@@ -34,6 +34,12 @@ pub enum ConfigError {
         /// The parser's words.
         message: String,
     },
+    /// The state root lies in the working tree.
+    #[error("DCLI_STATE_ROOT {path} lies in the working tree; name a place outside", path = path.display())]
+    StateInside {
+        /// The state root.
+        path: PathBuf,
+    },
     /// A record is invalid.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -108,6 +114,14 @@ pub fn user() -> Result<User, ConfigError> {
         path,
         message: error.to_string().trim().to_owned(),
     })
+}
+
+/// The state root must lie outside the working tree that `directory` is in.
+///
+/// # Errors
+/// It lies inside.
+pub fn state_outside(directory: &Path) -> Result<(), ConfigError> {
+    layout::state_root_inside(directory).map_or(Ok(()), |path| Err(ConfigError::StateInside { path }))
 }
 
 /// Reads the policy of the project that `directory` lies in: the nearest one upwards.

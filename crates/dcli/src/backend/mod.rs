@@ -1,5 +1,6 @@
 //! Backends: what runs a prompt. Records are data; starting a process is written once.
 
+pub(crate) mod bulk;
 pub(crate) mod environment;
 pub(crate) mod program;
 pub(crate) mod spawn;

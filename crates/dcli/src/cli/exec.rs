@@ -67,6 +67,7 @@ fn prepare(args: Exec, backend: Option<&str>) -> Result<(Host, Request, Option<W
             .map_err(|error| invalid(format!("the current directory is gone: {error}")))?,
     };
     let project = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
+    config::state_outside(&project).map_err(invalid)?;
     let policy = config::policy(&project).map_err(invalid)?;
     let (executor, chosen_by) = executor(&args, backend, &policy)?;
     let prompt = prompt::read(&args.words, args.prompt_file.as_deref()).map_err(invalid)?;

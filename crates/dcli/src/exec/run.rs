@@ -15,6 +15,7 @@ use super::finish::{cancelled_before_start, finish, not_started};
 use super::host::{Hooks, Host, Timing};
 use super::prepare::{Prepared, Refusal, prepare, refuse};
 use super::request::{IDLE, Request, STARTUP};
+use crate::backend::bulk;
 use crate::backend::spawn::{Running, Spawn};
 use crate::supervise::capture::{Captures, PromptFile};
 use crate::supervise::drive::{Driven, Setup, drive};
@@ -114,6 +115,12 @@ fn attempt(spawn: &dyn Spawn, plan: &Plan) -> Result<ResultEnvelope, Refusal> {
     };
     let line = command_line(record, &scoped, &plan.request.prompt).map_err(|error| {
         let message = format!("{error}; nothing was started; shorten the prompt");
+        refuse(ErrorCode::RequestInvalid, message)
+    })?;
+    bulk::check(&line.args, &plan.prepared.env).map_err(|error| {
+        let message = format!(
+            "{error}; nothing was started; shorten the prompt or inherit less (--inherit-env)"
+        );
         refuse(ErrorCode::RequestInvalid, message)
     })?;
     let captures = Captures::new().map_err(unwritable)?;

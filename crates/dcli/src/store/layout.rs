@@ -15,6 +15,21 @@ pub fn state_root() -> io::Result<PathBuf> {
         .ok_or_else(|| no_directory("DCLI_STATE_ROOT, XDG_STATE_HOME and HOME"))
 }
 
+/// `DCLI_STATE_ROOT`, where it points into the working tree that `directory` lies in: a run there
+/// would work on dcli's own records.
+#[must_use]
+pub fn state_root_inside(directory: &Path) -> Option<PathBuf> {
+    let root = absolute("DCLI_STATE_ROOT")?;
+    let is_tree = |ancestor: &&Path| ancestor.join(".git").exists();
+    let tree = directory.ancestors().find(is_tree).unwrap_or(directory);
+    // The root itself need not be there yet.
+    let resolved = root.ancestors().find_map(|ancestor| {
+        let below = root.strip_prefix(ancestor).ok()?;
+        Some(ancestor.canonicalize().ok()?.join(below))
+    });
+    resolved.is_some_and(|resolved| resolved.starts_with(tree)).then_some(root)
+}
+
 /// The configuration directory: `$XDG_CONFIG_HOME/dcli`, else `~/.config/dcli`.
 #[must_use]
 pub fn configuration() -> Option<PathBuf> {
