@@ -1,15 +1,63 @@
 //! What a target finds around itself: its own session, three descriptors, fresh signals, its environment and nothing more.
+#![expect(clippy::unwrap_used, reason = "lints know tests by their attribute; all of this is test")]
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::stage::{Host, KINDS, everywhere};
+
+/// A pseudo-terminal that a host can have as its controlling one.
+struct Terminal {
+    _held: OwnedFd,
+    name: CString,
+}
+
+impl Terminal {
+    fn open() -> Self {
+        let held = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&held).unwrap();
+        unlockpt(&held).unwrap();
+        let name = ptsname(&held, Vec::new()).unwrap();
+        std::fs::set_permissions(name.to_str().unwrap(), PermissionsExt::from_mode(0o666)).unwrap();
+        Self { _held: held, name }
+    }
+
+    fn control(&self, command: &mut Command) {
+        let name = self.name.clone();
+        let take = move || {
+            rustix::process::setsid()?;
+            // A session leader's first terminal becomes its controlling one.
+            rustix::fs::open(name.as_c_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+            Ok(())
+        };
+        // SAFETY: system calls only; nothing is allocated.
+        unsafe { command.pre_exec(take) };
+    }
+}
+
+fn terminal_of(pid: i32) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit_once(") ").unwrap().1;
+    fields.split(' ').nth(4).unwrap().to_owned()
+}
 
 #[test]
 fn a_target_has_three_descriptors_and_none_of_its_controllers() {
     everywhere(&KINDS, |stage, kind| {
-        // The shell's own look at its directory is the fourth.
-        let mut command =
-            stage.host_command(kind, "null", &["/bin/sh", "-c", "ls /proc/$$/fd; exit 0"]);
-        command.env("UNRELATED", "1");
+        let plain = stage.host_command(kind, "null", &["/bin/sh", "-c", "ls /proc/$$/fd; exit 0"]);
+        // A host that itself inherited descriptors which stay open on exec.
+        let mut command = stage.command("/bin/sh".as_ref());
+        command.arg("-c").arg("exec 8< /dev/null 9> /dev/null; exec \"$0\" \"$@\"");
+        command.arg(plain.get_program()).args(plain.get_args());
         let mut host = Host::spawn(command);
+        let held = std::fs::read_dir(format!("/proc/{}/fd", host.pid())).unwrap();
+        assert!(held.filter(|entry| entry.as_ref().unwrap().file_name() == "9").count() == 1);
         host.start();
         assert_eq!(host.ask("wait"), "code 0");
         assert_eq!(stage.output(), "0\n1\n2\n", "{kind}");
@@ -22,7 +70,11 @@ fn a_target_leads_a_session_without_a_terminal() {
         let script = "read -r line < /proc/self/stat; set -- ${line##*) }; \
                       read -r own < /proc/$$/stat; set -- ${own##*) }; \
                       echo pid $$ group $3 session $4 terminal $5; (: < /dev/tty) 2>/dev/null || echo no tty";
-        let mut host = stage.shell(kind, script);
+        let terminal = Terminal::open();
+        let mut command = stage.host_command(kind, "null", &["/bin/sh", "-c", script]);
+        terminal.control(&mut command);
+        let mut host = Host::spawn(command);
+        assert_ne!(terminal_of(host.pid()), "0", "the host itself has a terminal");
         host.start();
         assert_eq!(host.ask("wait"), "code 0");
         let output = stage.output();
