@@ -92,8 +92,14 @@ impl Path {
     }
 }
 
+/// In an object of at most this many keys a walk is faster than hashing the key.
+const WALKED: usize = 8;
+
 fn own<'v>(key: &str, index: Option<usize>, value: &'v Value) -> Option<&'v Value> {
     match value {
+        Value::Object(map) if map.len() <= WALKED => {
+            map.iter().find_map(|(name, value)| (name == key).then_some(value))
+        }
         Value::Object(map) => map.get(key),
         Value::Array(items) => items.get(index?),
         _ => None,

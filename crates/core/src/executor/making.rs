@@ -1,5 +1,7 @@
 //! Records into facts, as a record's rules say.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::rule::{FactKind, FactRule, OneOrMany};
@@ -32,7 +34,7 @@ fn make_one(
     }
     let view = View { rule, record, element };
     if let Some(prefix) = &rule.prefix
-        && !view.text("summary").is_some_and(|text| text.starts_with(prefix))
+        && !view.words("summary").is_some_and(|text| text.starts_with(prefix))
     {
         return;
     }
@@ -95,15 +97,20 @@ impl View<'_> {
     }
 
     fn text(&self, name: &str) -> Option<String> {
+        self.words(name).map(Cow::into_owned)
+    }
+
+    fn words(&self, name: &str) -> Option<Cow<'_, str>> {
         match self.value(name)? {
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
+            Value::String(text) => Some(Cow::Borrowed(text)),
+            other => Some(Cow::Owned(other.to_string())),
         }
     }
 
     fn summary(&self) -> Option<String> {
-        let text = self.text("summary")?;
+        let text = self.words("summary")?;
         let line = text.trim().lines().next().unwrap_or("").trim_end();
-        Some(line.chars().take(SUMMARY_CHARS).collect())
+        let end = line.char_indices().nth(SUMMARY_CHARS).map_or(line.len(), |(at, _)| at);
+        Some(line[..end].to_owned())
     }
 }

@@ -6,6 +6,7 @@ pub mod catalogue;
 pub mod controls;
 mod failing;
 mod making;
+mod reader;
 pub mod record;
 pub mod rule;
 pub mod scan;

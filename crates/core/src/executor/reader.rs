@@ -1,0 +1,267 @@
+//! Applies the rules of one record to the lines of one stream.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::failing::Failing;
+use super::making;
+use super::record::Record;
+use super::rule::FactKind;
+use super::scan::Scan;
+use super::tally::Tally;
+use crate::decode::{Projection, Record as Line};
+use crate::fact::{Fact, InteractionOutcome, Warning};
+
+/// How many open calls and tasks are told apart; more are not remembered.
+const REMEMBERED: usize = 4096;
+
+/// What reads the lines of one stream.
+#[derive(Debug)]
+pub(super) struct Reader {
+    record: Arc<Record>,
+    failing: Failing,
+    tally: Tally,
+    open_calls: BTreeSet<String>,
+    pub(super) scan: Scan,
+}
+
+impl Reader {
+    pub(super) fn new(record: Arc<Record>) -> Self {
+        let keys = record.output.metadata.iter().map(|rule| (rule.key.clone(), Value::Null));
+        let scan = Scan { metadata: keys.collect(), ..Scan::default() };
+        let failing = Failing::new(&record.output.failure);
+        Self { record, failing, tally: Tally::default(), open_calls: BTreeSet::new(), scan }
+    }
+
+    pub(super) fn line(&mut self, line: Line, broken: bool, each: &mut impl FnMut(Fact)) {
+        match line {
+            Line::Blank | Line::NotObject => {}
+            Line::Malformed(_) => {
+                self.scan.malformed += 1;
+                if broken {
+                    self.tally.void();
+                    self.settle_usage();
+                }
+            }
+            Line::Oversized { bytes } => {
+                self.scan.oversized += 1;
+                self.tally.void();
+                self.settle_usage();
+                let reason = format!("a line of {bytes} bytes is over the line cap");
+                each(Fact::OutputTruncated { stream: "stdout".into(), reason });
+            }
+            Line::Object(value) => self.object(&value, each),
+        }
+    }
+
+    pub(super) fn tail(&mut self, tail: Line, each: &mut impl FnMut(Fact)) {
+        let whole = matches!(tail, Line::Object(_) | Line::Blank | Line::NotObject);
+        if !whole && !self.scan.terminal {
+            self.scan.cut = true;
+        }
+        self.line(tail, true, each);
+    }
+
+    pub(super) fn whole(
+        &mut self,
+        bytes: &[u8],
+        projection: &Projection,
+        each: &mut impl FnMut(Fact),
+    ) {
+        let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        match Line::read(bytes, projection) {
+            Line::Malformed(_) => self.embedded(bytes, projection, each),
+            line => self.line(line, true, each),
+        }
+    }
+
+    /// The object among noise: it must begin a line and end one.
+    fn embedded(&mut self, bytes: &[u8], projection: &Projection, each: &mut impl FnMut(Fact)) {
+        let text = String::from_utf8_lossy(bytes);
+        let starts = text.match_indices('{').map(|(at, _)| at);
+        let mut starts = starts.filter(|at| text[..*at].ends_with('\n') || *at == 0);
+        let found = starts.find_map(|at| {
+            let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+            let value = values.next()?.ok()?;
+            Some((at, at + values.byte_offset(), value))
+        });
+        let Some((start, end, value)) = found else {
+            self.scan.cut = text.contains('{');
+            return self.line(Line::Malformed(crate::decode::Malformed::NotJson), true, each);
+        };
+        let noise = text[..start].lines().chain(text[end..].lines());
+        self.scan.malformed += noise.filter(|line| !line.trim().is_empty()).count() as u64;
+        match projection.project(&value.to_string()) {
+            Ok(value) => self.object(&value, each),
+            Err(_) => self.scan.cut = true,
+        }
+    }
+
+    fn object(&mut self, value: &Value, each: &mut impl FnMut(Fact)) {
+        self.scan.records += 1;
+        let record = Arc::clone(&self.record);
+        self.take_facts(&record, value, each);
+        self.take_failure(&record, value, each);
+        self.take_answer(&record, value);
+        self.take_metadata(&record, value, each);
+        self.take_usage(&record, value, each);
+        self.take_denials(&record, value);
+    }
+
+    fn take_facts(&mut self, record: &Record, value: &Value, each: &mut impl FnMut(Fact)) {
+        let mut retrying = false;
+        for rule in &record.facts {
+            making::make(rule, value, &mut |kind, fact| {
+                retrying |= kind == FactKind::Retrying;
+                self.note(&fact);
+                each(fact);
+            });
+        }
+        if !retrying {
+            self.scan.activity += 1;
+        }
+        for rule in &record.output.sandbox_failure {
+            let text =
+                rule.path.get(value).and_then(Value::as_str).filter(|_| rule.when.matches(value));
+            let hit = text.filter(|text| rule.contains.iter().any(|phrase| holds(text, phrase)));
+            if let Some(text) = hit {
+                self.scan.sandbox_failure.get_or_insert_with(|| crate::envelope::summarise(text));
+            }
+        }
+    }
+
+    fn note(&mut self, fact: &Fact) {
+        match fact {
+            Fact::ToolInvoked { call_id, .. } => {
+                if let Some(id) = call_id.as_ref().filter(|_| self.open_calls.len() < REMEMBERED) {
+                    self.open_calls.insert(id.clone());
+                }
+            }
+            Fact::ToolResult { call_id, ok, .. } => {
+                if let Some(id) = call_id {
+                    self.open_calls.remove(id);
+                }
+                self.scan.tools_ok += u64::from(*ok);
+            }
+            Fact::TaskStarted { task_id } if self.scan.open_tasks.len() < REMEMBERED => {
+                self.scan.open_tasks.insert(task_id.clone());
+            }
+            Fact::TaskSettled { task_id, outcome } => {
+                let known = self.scan.open_tasks.remove(task_id);
+                let settled =
+                    matches!(outcome.as_deref(), Some("completed" | "success" | "failed"));
+                self.scan.stopped_tasks += u64::from(known && !settled);
+            }
+            Fact::InteractionResolved { outcome, .. }
+                if *outcome == InteractionOutcome::RejectedUnattended =>
+            {
+                let named = "a permission that nobody could give was rejected".to_owned();
+                self.scan.permission_denied.get_or_insert(named);
+            }
+            _ => {}
+        }
+        self.scan.open_tools = self.open_calls.len() as u64;
+    }
+
+    fn take_failure(&mut self, record: &Record, value: &Value, each: &mut impl FnMut(Fact)) {
+        let reported = self.failing.take(&record.output.failure, self.scan.records, value);
+        if reported.is_some() || self.failing.recovered() != self.scan.recovered {
+            self.settle_failure();
+        }
+        if let Some(failure) = reported {
+            each(Fact::BackendError {
+                class_hint: Some(failure.class),
+                payload: Value::String(failure.message),
+                recovered: None,
+            });
+        }
+    }
+
+    fn take_answer(&mut self, record: &Record, value: &Value) {
+        if let Some(terminal) = &record.output.terminal {
+            if terminal.reopened_by.iter().any(|matcher| matcher.matches(value)) {
+                self.scan.terminal = false;
+            }
+            self.scan.terminal |= terminal.success.matches(value);
+        }
+        let rule = &record.output.result;
+        if rule.joined && rule.restart.iter().any(|matcher| matcher.matches(value)) {
+            self.scan.result = None;
+        }
+        if !rule.when.matches(value) || rule.not_when.as_ref().is_some_and(|no| no.matches(value)) {
+            return;
+        }
+        let text = rule.path.get(value).and_then(Value::as_str);
+        match text.filter(|text| rule.joined || !text.trim().is_empty()) {
+            Some(text) if rule.joined => {
+                self.scan.result.get_or_insert_default().push_str(text);
+            }
+            Some(text) => self.scan.result = Some(text.to_owned()),
+            None => {}
+        }
+        if record.output.terminal.is_none() {
+            self.scan.terminal = text.is_some();
+        }
+    }
+
+    fn take_metadata(&mut self, record: &Record, value: &Value, each: &mut impl FnMut(Fact)) {
+        for rule in &record.output.metadata {
+            let found = rule.path.get(value).filter(|found| !found.is_null());
+            let Some(found) = found.filter(|_| rule.when.matches(value)) else { continue };
+            self.scan.metadata.insert(rule.key.clone(), found.clone());
+            let Some(id) = found.as_str().filter(|_| rule.session) else { continue };
+            if self.scan.session.as_deref() != Some(id) {
+                self.scan.session = Some(id.to_owned());
+                let session = Some(id.to_owned());
+                each(Fact::Started { backend_pid: None, backend_session_id: session });
+            }
+        }
+    }
+
+    fn take_usage(&mut self, record: &Record, value: &Value, each: &mut impl FnMut(Fact)) {
+        let Some(usage) = &record.usage else { return };
+        if self.tally.take(usage, value) {
+            self.settle_usage();
+            let (tokens, cost) = (self.tally.tokens(), self.tally.cost());
+            each(Fact::UsageReported { tokens, cost });
+        }
+        let windows = usage.usage_windows.as_ref();
+        if let Some(windows) = windows.and_then(|rule| self.tally.take_windows(rule, value)) {
+            self.scan.windows = self.tally.windows().cloned();
+            each(Fact::QuotaReported { windows });
+        }
+    }
+
+    fn take_denials(&mut self, record: &Record, value: &Value) {
+        let Some(rule) = record.output.denials.as_ref().filter(|rule| rule.when.matches(value))
+        else {
+            return;
+        };
+        let Some(Value::Array(denied)) = rule.path.get(value) else { return };
+        for element in denied {
+            let tool = rule.tool.get(element).and_then(Value::as_str).unwrap_or("a tool");
+            let message = format!("the backend was denied {tool} by its access mode");
+            let warning = Warning::new("permission_denied", message);
+            if !self.scan.warnings.contains(&warning) {
+                self.scan.warnings.push(warning);
+            }
+        }
+    }
+
+    fn settle_failure(&mut self) {
+        self.scan.failure = self.failing.first().cloned();
+        self.scan.recovered = self.failing.recovered();
+    }
+
+    fn settle_usage(&mut self) {
+        self.scan.usage = self.tally.total();
+        self.scan.tokens = self.tally.tokens();
+        self.scan.cost = self.tally.cost();
+    }
+}
+
+fn holds(text: &str, phrase: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), phrase.as_bytes()).is_some()
+}
