@@ -14,7 +14,7 @@ use dcli_core::outcome::Ending;
 
 use super::cancel::Cancel;
 use super::capture::{Captures, FREE_FLOOR};
-use super::watch::{LOOK_PAUSE, Pending, Watch};
+use super::watch::{Lookout, Pending};
 use crate::backend::spawn::Running;
 use crate::report::stamp::Stamp;
 
@@ -67,12 +67,12 @@ pub(crate) fn drive(run: &dyn Running, setup: Setup) -> Driven {
     setup.cancel.listen(move || cancelled.send(Wake::Cancel).is_ok());
     let paths = [setup.captures.stdout.proc_path(), setup.captures.stderr.proc_path()];
     let output = sender.clone();
-    let watch = Watch::new(&paths, pending.clone(), move || drop(output.send(Wake::Output)));
+    let lookout = Lookout::new(paths, pending.clone(), move || drop(output.send(Wake::Output)));
     std::thread::scope(|scope| {
         let leader: Sender<Wake> = sender;
         scope.spawn(move || drop(leader.send(Wake::Leader(run.wait_leader()))));
         let _ended = EndedAtLast(run);
-        let mut drive = Drive::new(run, setup, watch.is_err());
+        let mut drive = Drive::new(run, setup, lookout);
         drive.note(Fact::Started {
             backend_pid: u32::try_from(run.leader().pid).ok(),
             backend_session_id: None,
@@ -100,7 +100,7 @@ struct Drive<'r> {
     stamp: Stamp,
     on_fact: Option<OnFact>,
     started: Instant,
-    polls: bool,
+    lookout: Lookout,
     stderr: Vec<u8>,
     truncated: [bool; 2],
     space_checked_at: u64,
@@ -112,7 +112,7 @@ struct Drive<'r> {
 }
 
 impl<'r> Drive<'r> {
-    fn new(run: &'r dyn Running, setup: Setup, polls: bool) -> Self {
+    fn new(run: &'r dyn Running, setup: Setup, lookout: Lookout) -> Self {
         Self {
             run,
             attempt: Attempt::new(setup.limits),
@@ -123,7 +123,7 @@ impl<'r> Drive<'r> {
             stamp: Stamp::default(),
             on_fact: setup.on_fact,
             started: Instant::now(),
-            polls,
+            lookout,
             stderr: Vec::new(),
             truncated: [false; 2],
             space_checked_at: 0,
@@ -148,10 +148,10 @@ impl<'r> Drive<'r> {
         }
     }
 
-    fn receive(&self, wakes: &Receiver<Wake>) -> Option<Wake> {
+    fn receive(&mut self, wakes: &Receiver<Wake>) -> Option<Wake> {
         let now = self.started.elapsed();
         let deadline = self.attempt.next_deadline().map(|at| at.saturating_sub(now));
-        let look = self.polls.then_some(LOOK_PAUSE);
+        let look = self.lookout.pause(now);
         let wait = deadline.into_iter().chain(look).min();
         let received = match wait {
             Some(wait) => wakes.recv_timeout(wait),
