@@ -121,7 +121,8 @@ pub fn user() -> Result<User, ConfigError> {
 /// # Errors
 /// It lies inside.
 pub fn state_outside(directory: &Path) -> Result<(), ConfigError> {
-    layout::state_root_inside(directory).map_or(Ok(()), |path| Err(ConfigError::StateInside { path }))
+    layout::state_root_inside(directory)
+        .map_or(Ok(()), |path| Err(ConfigError::StateInside { path }))
 }
 
 /// Reads the policy of the project that `directory` lies in: the nearest one upwards.

@@ -16,6 +16,7 @@ use super::progress::Progress;
 use super::{prompt, signals};
 use crate::config::{self, Policy};
 use crate::exec::{Hooks, Host, Inherit, ModelChoice, Request, Timeouts, exec};
+use crate::report::human::printable;
 use crate::report::{json, stamp};
 
 /// Why nothing was run.
@@ -49,11 +50,13 @@ fn refusal(refused: Refused) -> ResultEnvelope {
     ResultEnvelope::refused(code, message)
 }
 
-/// Errors are for people too: on standard error, beside the envelope.
+/// Errors are for people too: on standard error, beside the envelope. What a file of a repository
+/// says can be in them, so that no line may reach a terminal raw.
 fn say(message: &str) {
     use std::io::Write;
+    let lines: Vec<String> = message.lines().map(|line| printable(line, 2000)).collect();
     // Nobody can be told where standard error is closed.
-    let _ = writeln!(io::stderr().lock(), "dcli: {message}");
+    let _ = writeln!(io::stderr().lock(), "dcli: {}", lines.join("\n"));
 }
 
 fn invalid(message: impl std::fmt::Display) -> Refused {
@@ -174,7 +177,7 @@ fn perform(
         run.run.warnings.insert(0, warning);
     }
     if let Some(error) = envelope.errors.iter().flatten().next() {
-        say(&crate::report::human::printable(&error.message, 2000));
+        say(&printable(&error.message, 2000));
     }
     envelope
 }
