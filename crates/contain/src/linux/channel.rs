@@ -11,7 +11,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
-use super::wire::Message;
+use super::wire::{Failure, Message};
 
 const MESSAGE_LIMIT: usize = 4096;
 const DESCRIPTOR_LIMIT: usize = 4;
@@ -81,6 +81,20 @@ impl Channel {
         Ok(Some((message, descriptors)))
     }
 
+    /// What a leader that hung up had said: the failed step, or nothing if its program was executed.
+    pub(crate) fn last_words(&self) -> io::Result<Option<Failure>> {
+        let mut ready = false;
+        loop {
+            match self.receive()? {
+                Some((Message::Hello(_), _)) => {}
+                Some((Message::Ready, _)) => ready = true,
+                Some((Message::Failed(failure), _)) => return Ok(Some(failure)),
+                None if ready => return Ok(None),
+                _ => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    }
+
     /// Like [`Channel::receive`], but gives up with `TimedOut`.
     pub(crate) fn receive_within(&self, limit: Duration) -> io::Result<Received> {
         if readable_within(self.0.as_fd(), limit)? {
@@ -99,11 +113,24 @@ impl AsFd for Channel {
 
 /// Waits until `descriptor` is readable or hung up: for a pidfd, until its process has ended.
 pub(crate) fn readable_within(descriptor: BorrowedFd<'_>, limit: Duration) -> io::Result<bool> {
+    happens_within(descriptor, PollFlags::IN, limit)
+}
+
+/// Waits until the other side of `descriptor` is gone. Unlike reading, this is not woken by messages.
+pub(crate) fn hung_up_within(descriptor: BorrowedFd<'_>, limit: Duration) -> io::Result<bool> {
+    happens_within(descriptor, PollFlags::empty(), limit)
+}
+
+fn happens_within(
+    descriptor: BorrowedFd<'_>,
+    flags: PollFlags,
+    limit: Duration,
+) -> io::Result<bool> {
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let mut watched = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+        let mut watched = [PollFd::from_borrowed_fd(descriptor, flags)];
         match poll(&mut watched, Some(&timeout)) {
             Ok(ready) => return Ok(ready > 0),
             Err(rustix::io::Errno::INTR) => {}

@@ -17,7 +17,6 @@ use super::mark::Mark;
 use super::proc::{self, Stat};
 use super::role::Role;
 use super::spawn::{Report, Spawned, hand_over, on_own_thread};
-use super::wire::Message;
 use super::{signals, target};
 use crate::aftermath::{Aftermath, Exit, Survivor};
 use crate::contained::{Contained, Mechanism, Signal};
@@ -86,12 +85,7 @@ pub(crate) fn start(entry: &Entry, launch: Launch, reach: Reach) -> Result<Conta
 
 fn live(executable: &Executable, prepared: Prepared, report: &Report<Started>) {
     let begun = hand_over(executable, Role::Bare, prepared).and_then(|(spawned, names)| {
-        match spawned.hear()? {
-            Some((Message::Ready, _)) => {}
-            Some((Message::Failed(failure), _)) => return Err(names.explain(failure)),
-            _ => return Err(internal("reach the exec", std::io::ErrorKind::UnexpectedEof.into())),
-        }
-        if let Some((Message::Failed(failure), _)) = spawned.hear()? {
+        if let Some(failure) = spawned.hear_exec()? {
             return Err(names.explain(failure));
         }
         let identity =

@@ -2,14 +2,18 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open};
 
-use super::channel::Channel;
+use super::channel::{Channel, hung_up_within};
 use super::process::{self, Side};
 use super::target::{self, Parcel};
 use super::wire::{Failure, Message, Stage};
+
+/// Longer than the controller waits: it kills this init first.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// Forks the leader. Returns once its program is executed.
 pub(crate) fn raise(parcel: Parcel) -> Result<Pid, Failure> {
@@ -41,15 +45,11 @@ fn run(parcel: Parcel, status: &Channel, init: Pid) -> ! {
 }
 
 fn heard_exec(status: &Channel) -> Result<(), Failure> {
-    let mut ready = false;
-    loop {
-        match status.receive() {
-            Ok(Some((Message::Ready, _))) => ready = true,
-            Ok(Some((Message::Failed(failure), _))) => return Err(failure),
-            Ok(None) if ready => return Ok(()),
-            Ok(_) => return Err(Failure::new(Stage::Init, "reach the exec", Errno::PIPE)),
-            Err(error) => return Err(init_failure("hear from the leader", &error)),
-        }
+    let heard = hung_up_within(status.as_fd(), LONG).and_then(|_| status.last_words());
+    match heard {
+        Ok(None) => Ok(()),
+        Ok(Some(failure)) => Err(failure),
+        Err(error) => Err(init_failure("hear from the leader", &error)),
     }
 }
 

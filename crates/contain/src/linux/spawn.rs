@@ -1,7 +1,7 @@
 //! The controller's side of a start: run the entry's executable in a role, from a thread that lives as long as the tree, and hand over.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::channel::{Channel, Received};
+use super::channel::{Channel, Received, hung_up_within};
 use super::descriptors::{Names, Prepared, in_order, internal};
 use super::role::{NAME, Role};
-use super::wire::Message;
+use super::wire::{Failure, Message};
 use crate::entry::Executable;
 use crate::error::StartError;
 use crate::marker;
@@ -57,18 +57,19 @@ pub(crate) fn hand_over(
     prepared: Prepared,
 ) -> Result<(Spawned, Names), StartError> {
     let spawned = spawn(executable, role).map_err(|source| internal("be executed", source))?;
-    match spawned.hear()? {
-        Some((Message::Hello(marker::VERSION), _)) => {}
-        Some((Message::Hello(_), _)) => {
-            return Err(internal("agree on a version", io::ErrorKind::Unsupported.into()));
-        }
-        _ => return Err(internal("say hello", io::ErrorKind::UnexpectedEof.into())),
-    }
+    // Sent before the hello: the executable is proven, and each turn of the conversation would cost a
+    // wake-up on a loaded machine.
     spawned
         .control
         .send(&Message::Launch, &in_order(&prepared.parcel))
         .map_err(|source| internal("take its orders", source))?;
-    Ok((spawned, prepared.names))
+    match spawned.hear()? {
+        Some((Message::Hello(marker::VERSION), _)) => Ok((spawned, prepared.names)),
+        Some((Message::Hello(_), _)) => {
+            Err(internal("agree on a version", io::ErrorKind::Unsupported.into()))
+        }
+        _ => Err(internal("say hello", io::ErrorKind::UnexpectedEof.into())),
+    }
 }
 
 /// A plain spawn, nothing between fork and exec: its cost must not grow with this process. The
@@ -105,6 +106,16 @@ impl Spawned {
     /// The next message, within the limit of a start.
     pub(crate) fn hear(&self) -> Result<Received, StartError> {
         self.control.receive_within(STEP_LIMIT).map_err(|source| internal("answer", source))
+    }
+
+    /// How the exec of a target went that speaks for itself.
+    pub(crate) fn hear_exec(&self) -> Result<Option<Failure>, StartError> {
+        let hung_up = hung_up_within(self.control.as_fd(), STEP_LIMIT);
+        if !hung_up.map_err(|source| internal("answer", source))? {
+            return Err(internal("answer", io::ErrorKind::TimedOut.into()));
+        }
+        let heard = self.control.last_words();
+        heard.map_err(|source| internal("reach the exec", source))
     }
 
     /// The pid of the spawned process, valid until it is waited for.
