@@ -12,6 +12,7 @@ mod hostile;
 mod init;
 mod inside;
 mod interrupt;
+mod nested;
 mod refusals;
 mod standard_input;
 mod stopped;
