@@ -148,3 +148,16 @@ fn no_cut_prefix_of_a_good_stream_is_ever_ok() {
         }
     }
 }
+
+#[test]
+fn only_a_background_task_that_was_stopped_takes_the_success_away() {
+    use ErrorCode::ExecutorIncomplete as Incomplete;
+    for stopped in ["claude/bg-task", "claude-latest/bg-task"] {
+        fails(stopped, Incomplete, FailureClass::BackendExecutionFailed);
+    }
+    ok("claude/bg-task-settled", "it is over", 78);
+    ok("claude/fg-task", "fore", 52);
+    ok("claude-latest/fg-task", "fore", 52);
+    ok("claude-latest/bg-task-settled", "second answer", 78);
+    ok("claude-latest/fg-task-moved", "timed out", 78);
+}
