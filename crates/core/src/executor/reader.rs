@@ -17,6 +17,13 @@ use crate::fact::{Fact, InteractionOutcome, Warning};
 /// How many open calls and tasks are told apart; more are not remembered.
 const REMEMBERED: usize = 4096;
 
+/// The tool call that was announced last, for what is said about it afterwards.
+#[derive(Debug, Default)]
+struct LastCall {
+    id: Option<String>,
+    words: Option<String>,
+}
+
 /// What reads the lines of one stream.
 #[derive(Debug)]
 pub(super) struct Reader {
@@ -24,6 +31,7 @@ pub(super) struct Reader {
     failing: Failing,
     tally: Tally,
     open_calls: BTreeSet<String>,
+    last_call: LastCall,
     pub(super) scan: Scan,
 }
 
@@ -32,7 +40,8 @@ impl Reader {
         let keys = record.output.metadata.iter().map(|rule| (rule.key.clone(), Value::Null));
         let scan = Scan { metadata: keys.collect(), ..Scan::default() };
         let failing = Failing::new(&record.output.failure);
-        Self { record, failing, tally: Tally::default(), open_calls: BTreeSet::new(), scan }
+        let (open_calls, last_call) = (BTreeSet::new(), LastCall::default());
+        Self { record, failing, tally: Tally::default(), open_calls, last_call, scan }
     }
 
     pub(super) fn line(&mut self, line: Line, broken: bool, each: &mut impl FnMut(Fact)) {
@@ -56,12 +65,12 @@ impl Reader {
         }
     }
 
-    pub(super) fn tail(&mut self, tail: Line, each: &mut impl FnMut(Fact)) {
+    pub(super) fn tail(&mut self, tail: Line, broken: bool, each: &mut impl FnMut(Fact)) {
         let whole = matches!(tail, Line::Object(_) | Line::Blank | Line::NotObject);
         if !whole && !self.scan.terminal {
             self.scan.cut = true;
         }
-        self.line(tail, true, each);
+        self.line(tail, broken, each);
     }
 
     pub(super) fn whole(
@@ -134,7 +143,13 @@ impl Reader {
 
     fn note(&mut self, fact: &Fact) {
         match fact {
-            Fact::ToolInvoked { call_id, .. } => {
+            Fact::ToolInvoked { call_id, tool, summary } => {
+                let named = tool.as_deref().unwrap_or("a tool");
+                let words = match summary {
+                    Some(summary) => format!("{named} ({summary})"),
+                    None => named.to_owned(),
+                };
+                self.last_call = LastCall { id: call_id.clone(), words: Some(words) };
                 if let Some(id) = call_id.as_ref().filter(|_| self.open_calls.len() < REMEMBERED) {
                     self.open_calls.insert(id.clone());
                 }
@@ -154,10 +169,13 @@ impl Reader {
                     matches!(outcome.as_deref(), Some("completed" | "success" | "failed"));
                 self.scan.stopped_tasks += u64::from(known && !settled);
             }
-            Fact::InteractionResolved { outcome, .. }
+            Fact::InteractionResolved { outcome, interaction_id, .. }
                 if *outcome == InteractionOutcome::RejectedUnattended =>
             {
-                let named = "a permission that nobody could give was rejected".to_owned();
+                let is_last = self.last_call.id.as_ref() == Some(interaction_id);
+                let call = self.last_call.words.as_deref().filter(|_| is_last);
+                let call = call.unwrap_or("a tool");
+                let named = format!("the permission for {call} was rejected: nobody could give it");
                 self.scan.permission_denied.get_or_insert(named);
             }
             _ => {}

@@ -132,7 +132,8 @@ impl Scanner {
         match self.decoder {
             Decoder::Lines(lines) => {
                 if let Some(tail) = lines.finish() {
-                    reader.tail(tail.record, &mut each);
+                    let broken = tail.raw.first() == Some(&b'{');
+                    reader.tail(tail.record, broken, &mut each);
                 }
             }
             Decoder::Whole { bytes, projection, .. } => {
