@@ -1,0 +1,166 @@
+//! Clauses about the end: cancels, broken input, background work, orphans.
+
+use dcli_core::executor::record::RungKind;
+use dcli_core::executor::rule::FactKind;
+use dcli_testkit::agent::{ChildKind, Step};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::clauses::{every, every_with};
+use crate::common::{Dialect, Stage, child, shown};
+
+/// Processes of every kind that an agent can leave.
+fn family() -> [Step; 4] {
+    [ChildKind::Plain, ChildKind::Setsid, ChildKind::DoubleFork, ChildKind::HoldStdout].map(child)
+}
+
+fn has_interrupt(dialect: &Dialect) -> bool {
+    dialect.record.cancel.first().is_some_and(|rung| rung.rung == RungKind::Interrupt)
+}
+
+#[test]
+fn clause_cancel_mid_run_ends_the_tree() {
+    every("cancel-mid-run", |dialect| {
+        let stage = Stage::new(family());
+        let ready = [Step::Touch(stage.path("tmp/ready")), Step::Hang(true)];
+        stage.play(family().into_iter().chain(ready));
+        let running = dialect.exec(&stage).words("Do it.").start();
+        running.wait_file("tmp/ready");
+        running.signal(Signal::INT);
+        let envelope = running.finish().envelope();
+        assert_eq!((envelope.status(), envelope.code()), ("cancelled", "executorCancelled"));
+        assert_eq!(envelope.exit_kind(), "cancelled");
+        let rung = if has_interrupt(dialect) { "interrupt" } else { "hard_kill" };
+        assert_eq!(envelope.run()["cancel_rung_reached"], rung);
+        assert_eq!(envelope.run()["survivors"], json!([]));
+    });
+}
+
+#[test]
+fn clause_cancel_mid_run_twice_kills() {
+    every("cancel-twice", |dialect| {
+        let stage = Stage::new([]);
+        let told = || dialect.usage(1).map(|billed| dialect.tale([billed]).told());
+        let stubborn = [Step::Touch(stage.path("tmp/interrupted")), Step::Hang(true)];
+        let steps = [Step::OnInterrupt(stubborn.to_vec()), Step::Touch(stage.path("tmp/ready"))];
+        let rest = told().into_iter().chain([Step::Hang(true)]);
+        stage.play(family().into_iter().chain(steps).chain(rest));
+        let running = dialect.exec(&stage).words("Do it.").start();
+        running.wait_file("tmp/ready");
+        running.signal(Signal::INT);
+        if has_interrupt(dialect) {
+            running.wait_file("tmp/interrupted");
+            running.signal(Signal::INT);
+        }
+        let envelope = running.finish().envelope();
+        assert_eq!(envelope.code(), "executorCancelled");
+        assert_eq!(envelope.run()["cancel_rung_reached"], "hard_kill");
+        assert_eq!(envelope.run()["exit"]["signal"], 9);
+    });
+}
+
+#[test]
+fn clause_cancel_mid_run_stays_a_cancel_whatever_comes_after_it() {
+    every_with("cancel-then-answer", has_interrupt, |dialect| {
+        let stage = Stage::new([]);
+        let answer = [dialect.ok("Done after all.").told(), Step::Exit(0)];
+        let ready = Step::Touch(stage.path("tmp/ready"));
+        stage.play([Step::OnInterrupt(answer.to_vec()), ready, Step::Hang(true)]);
+        let running = dialect.exec(&stage).words("Do it.").start();
+        running.wait_file("tmp/ready");
+        running.signal(Signal::INT);
+        let envelope = running.finish().envelope();
+        assert_eq!((envelope.status(), envelope.code()), ("cancelled", "executorCancelled"));
+        assert_eq!(envelope.data()["usage"], json!(dialect.charged(1)), "usage is kept");
+    });
+}
+
+#[test]
+fn clause_cancel_after_exit_stays_ok() {
+    every("cancel-after-exit", |dialect| {
+        let stage = Stage::new([dialect.ok("Done.").told()]);
+        let running = dialect.exec(&stage).arg("--events").words("Do it.").start();
+        running.wait_fact("process_exited", |fact| fact["type"] == "process_exited");
+        running.signal_if_there(Signal::INT);
+        let envelope = running.finish().events().1;
+        assert_eq!(envelope.ok("Done.").run()["cancel_rung_reached"], json!(null));
+    });
+}
+
+#[test]
+fn clause_cancel_after_completion_stays_ok_and_ends_the_tree() {
+    let shows = |dialect: &Dialect| !dialect.is_single();
+    every_with("cancel-after-completion", shows, |dialect| {
+        let stage = Stage::new([]);
+        stage.play(family().into_iter().chain([dialect.ok("Done.").told(), Step::Hang(true)]));
+        let running = dialect.exec(&stage).arg("--events").words("Do it.").start();
+        running.wait_fact("usage_reported", |fact| fact["type"] == "usage_reported");
+        running.signal(Signal::INT);
+        let envelope = running.finish().events().1;
+        assert_eq!(envelope.ok("Done.").exit_kind(), "ended_after_result");
+    });
+}
+
+#[test]
+fn clause_broken_stdin_ends_the_child() {
+    every("broken-stdin", |dialect| {
+        // More than a pipe holds, and never read.
+        let prompt = match dialect.record.prompt.argument_bound.min(1 << 17) {
+            bound if bound < 131_071 => "x".repeat(bound / 2),
+            _ => "x".repeat(100_000),
+        };
+        let closed = Step::CloseStdin(true);
+        let stage = Stage::new([closed.clone(), dialect.ok("Done.").told()]);
+        dialect.exec(&stage).piped(prompt.clone()).run().envelope().ok("Done.");
+        stage.play(family().into_iter().chain([closed, Step::Hang(true)]));
+        let exec = dialect.exec(&stage).args(["--hard-timeout-sec", "0.5"]).piped(prompt);
+        let envelope = exec.run().envelope();
+        assert_eq!(envelope.failed("executorTimedOut").exit_kind(), "deadline_hard");
+    });
+}
+
+fn announces(dialect: &Dialect) -> bool {
+    dialect.record.facts.iter().any(|rule| rule.fact == FactKind::TaskStarted)
+}
+
+#[test]
+fn clause_background_work_that_was_stopped_is_never_ok() {
+    every_with("background-work", announces, |dialect| {
+        let started = dialect.fact(FactKind::TaskStarted, &[("task_id", json!("t1"))]).unwrap();
+        let settled = |outcome: &str| {
+            let fields = [("task_id", json!("t1")), ("outcome", json!(outcome))];
+            dialect.fact(FactKind::TaskSettled, &fields).unwrap()
+        };
+        let run = |settled: Vec<serde_json::Value>| {
+            let tale = dialect.tale([started.clone()]).then(settled);
+            let stage = Stage::new([tale.then(dialect.ok("Done.").records().to_vec()).told()]);
+            dialect.exec(&stage).words("Do it.").run().envelope()
+        };
+        for stopped in [vec![], vec![settled("stopped")], vec![settled("killed")]] {
+            let envelope = run(stopped);
+            assert_eq!(envelope.failed("executorIncomplete").result(), "Done.");
+            assert_eq!(envelope.run()["exit"]["code"], 0);
+        }
+        run(vec![settled("completed")]).ok("Done.");
+    });
+    shown("5", "background-work-stopped", "executorIncomplete, exit 10, at exit 0");
+}
+
+#[test]
+fn clause_no_orphan_is_left_by_a_normal_end_in_any_containment() {
+    for kind in ["pid-namespace", "guardian", "process-group"] {
+        every(&format!("no-orphan-{kind}"), |dialect| {
+            let tale = dialect.ok("Done.").told();
+            let stage = Stage::new(family().into_iter().chain([tale]));
+            let exec = dialect.exec(&stage).args(["--containment", kind]);
+            let envelope = exec.words("Do it.").run().envelope();
+            let report = &envelope.ok("Done.").run()["containment"];
+            let is_degraded = kind != "pid-namespace";
+            assert_eq!(*report, json!({"kind": kind, "degraded": is_degraded}));
+            assert_eq!(envelope.warning("containment_degraded").is_some(), is_degraded);
+            assert_eq!(envelope.run()["left_behind"], 4);
+            assert!(envelope.warning("left_behind").unwrap().starts_with("4 processes"));
+            assert_eq!(envelope.run()["survivors"], json!([]));
+        });
+    }
+}

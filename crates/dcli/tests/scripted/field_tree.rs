@@ -1,0 +1,137 @@
+//! FIELD 17 and 22 to 24: watchdogs, orphans, and the death of dcli itself.
+
+use dcli_core::executor::rule::FactKind;
+use dcli_testkit::agent::{Child, ChildKind, Step};
+use dcli_testkit::hang::HANG_LIMIT;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::common::{Dialect, Envelope, Stage, child, golden, say, shown};
+
+/// Half a second without any sign of life.
+const IDLE: [&str; 2] = ["--idle-timeout-sec", "0.5"];
+/// Far more than that.
+const LONG: u64 = 2_000;
+
+fn run(id: &str, steps: impl IntoIterator<Item = Step>) -> Envelope {
+    let stage = Stage::new(steps);
+    stage.exec(id).args(IDLE).words("Do it.").run().envelope()
+}
+
+fn done(id: &str) -> Step {
+    Dialect::of(id).ok("Done.").told()
+}
+
+#[test]
+fn field_17_an_open_tool_call_is_not_a_stall() {
+    let codex = Dialect::of("codex");
+    let call = |kind| codex.fact(kind, &[("call_id", json!("c1"))]).unwrap();
+    let told = |kind| codex.tale([call(kind)]).told();
+    let steps = [told(FactKind::ToolInvoked), Step::SleepMs(LONG), told(FactKind::ToolResult)];
+    run("codex", steps.into_iter().chain([done("codex")])).ok("Done.");
+    // Once it has ended, silence is a stall.
+    let steps = [told(FactKind::ToolInvoked), told(FactKind::ToolResult), Step::Hang(true)];
+    let envelope = run("codex", steps);
+    assert_eq!(envelope.failed("executorTimedOut").exit_kind(), "deadline_idle");
+    shown(
+        "4",
+        "field-17",
+        "an open call, CPU and a tool's session hold; silence and retries do not",
+    );
+}
+
+#[test]
+fn field_17_a_tool_in_its_own_session_counts_where_starts_are_not_announced() {
+    let tool = Step::Spawn(Child { kind: ChildKind::Setsid, seconds: 300, args: Vec::new() });
+    let begun = say(golden("opencode", "stall-mid"));
+    let steps = [begun.clone(), tool, Step::SleepMs(LONG), done("opencode")];
+    run("opencode", steps).ok("Done.");
+    let envelope = run("opencode", [begun, Step::Hang(true)]);
+    assert_eq!(envelope.failed("executorTimedOut").exit_kind(), "deadline_idle");
+}
+
+#[test]
+fn field_17_cpu_use_is_not_a_stall() {
+    let begun = say(golden("codex", "stall-headers"));
+    run("codex", [begun, Step::BusyMs(LONG), done("codex")]).ok("Done.");
+}
+
+#[test]
+fn field_17_the_backends_own_retries_are_not_activity() {
+    let claude = Dialect::of("claude");
+    let retry = || {
+        let fields = [("attempt", json!(1)), ("next_at", json!(500))];
+        claude.tale([claude.fact(FactKind::Retrying, &fields).unwrap()]).told()
+    };
+    let retries = (0..200).flat_map(|_| [retry(), Step::SleepMs(100)]);
+    let envelope = run("claude", retries);
+    assert_eq!(envelope.failed("executorTimedOut").exit_kind(), "deadline_idle");
+    // Other records are: as many of them outlast the same limit.
+    let words = claude.fact(FactKind::AssistantText, &[("text", json!("Hm."))]).unwrap();
+    let word = || claude.tale([words.clone()]).told();
+    let words = (0..20).flat_map(|_| [word(), Step::SleepMs(100)]);
+    run("claude", words.chain([done("claude")])).ok("Done.");
+}
+
+fn family() -> impl Iterator<Item = Step> {
+    [ChildKind::Plain, ChildKind::Setsid, ChildKind::DoubleFork].into_iter().cycle().map(child)
+}
+
+#[test]
+fn field_22_what_a_run_leaves_behind_is_ended_and_counted() {
+    for id in ["claude", "opencode"] {
+        let stage = Stage::new(family().take(21).chain([done(id)]));
+        let envelope = stage.exec(id).words("Do it.").run().envelope();
+        assert_eq!(envelope.ok("Done.").run()["left_behind"], 21);
+        assert!(envelope.warning("left_behind").unwrap().starts_with("21 processes"));
+    }
+    shown("4", "field-22", "21 of 21 leftover processes ended and counted");
+}
+
+#[test]
+fn field_22_a_failed_run_leaves_nothing_either() {
+    let failed = [say(golden("codex", "error-400")), Step::Exit(1)];
+    let stage = Stage::new(family().take(6).chain(failed));
+    let envelope = stage.exec("codex").words("Do it.").run().envelope();
+    assert_eq!(envelope.failed("executorRunFailed").run()["left_behind"], 6);
+}
+
+#[test]
+fn field_23_tools_in_sessions_of_their_own_die_with_the_run() {
+    for kind in ["pid-namespace", "guardian"] {
+        for by_deadline in [false, true] {
+            let stage = Stage::new([]);
+            let sessions = (0..10).map(|_| child(ChildKind::Setsid));
+            let rest = [child(ChildKind::DoubleFork), Step::Touch(stage.path("tmp/ready"))];
+            stage.play(sessions.chain(rest).chain([Step::Hang(true)]));
+            let limit = if by_deadline { "2.5" } else { "1800" };
+            let exec = stage.exec("claude").args(["--containment", kind]);
+            let running = exec.args(["--hard-timeout-sec", limit]).words("Do it.").start();
+            running.wait_file("tmp/ready");
+            if !by_deadline {
+                running.signal(Signal::TERM);
+            }
+            let envelope = running.finish().envelope();
+            let code = if by_deadline { "executorTimedOut" } else { "executorCancelled" };
+            assert_eq!(envelope.code(), code);
+            assert_eq!(envelope.run()["survivors"], json!([]));
+        }
+    }
+    shown("4", "field-23", "12 processes in 11 sessions, none alive after cancel and deadline");
+}
+
+#[test]
+fn field_24_the_tree_dies_with_a_killed_dcli() {
+    for kind in ["pid-namespace", "guardian"] {
+        let stage = Stage::new([]);
+        let rest = [Step::Touch(stage.path("tmp/ready")), Step::Hang(true)];
+        stage.play(family().take(6).chain(rest));
+        let exec = stage.exec("opencode").args(["--containment", kind]);
+        let running = exec.words("Do it.").start();
+        running.wait_file("tmp/ready");
+        assert!(stage.marker.alive().len() >= 8, "{:?}", stage.marker.alive());
+        running.kill();
+        stage.marker.wait_gone(HANG_LIMIT).unwrap();
+    }
+    shown("4", "field-24", "no process alive after kill -9 of dcli");
+}

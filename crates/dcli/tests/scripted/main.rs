@@ -1,0 +1,24 @@
+//! The built binary against scripted agents: every fault of the field notes, every clause for
+//! every record, what must never be ok, bad input, and the command line itself.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what stages a run may fail its test")]
+
+mod bad_prompt;
+mod bad_request;
+mod clause_answer;
+mod clause_end;
+mod clause_environment;
+mod clause_start;
+mod clause_stream;
+mod clauses;
+mod cli_output;
+mod cli_prompt;
+mod cli_terminal;
+mod common;
+mod deadlines;
+mod field;
+mod field_input;
+mod field_output;
+mod field_stream;
+mod field_tree;
+mod listing;
