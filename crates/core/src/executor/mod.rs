@@ -6,11 +6,14 @@ pub mod catalogue;
 pub mod controls;
 mod failing;
 mod making;
+mod native;
+mod output;
 mod reader;
 pub mod record;
 pub mod rule;
 pub mod scan;
 mod tally;
+mod usage;
 pub mod validate;
 mod wanted;
 
