@@ -7,11 +7,12 @@ const GROUP: [&str; 1] = ["process-group"];
 #[test]
 fn descendants_that_left_the_group_are_found_and_ended() {
     everywhere(&GROUP, |stage, kind| {
-        let script =
-            "setsid sh -c 'echo up; exec sleep 100' & setsid setsid sleep 100 & exec sleep 100";
+        let script = "setsid sh -c 'echo up; exec sleep 100' & \
+                      setsid setsid sh -c 'echo up; exec sleep 100' & exec sleep 100";
         let mut host = stage.shell(kind, script);
         host.start();
-        until("the tree is up", || stage.output() == "up\n" && stage.alive().len() == 3);
+        let up = || stage.output() == "up\nup\n" && stage.alive().len() == 3;
+        until("the tree is up, and the forks on the way to it are gone", up);
         assert_eq!(host.ask("end"), "left 2 survivors 0 leader signal 9", "{kind}");
         assert_eq!(stage.survivors(), [], "{kind}");
     });
