@@ -1,5 +1,6 @@
 //! How late a run ends: deadlines, a cancel, and the death of dcli itself, over hostile trees.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use dcli_testkit::hang::{HANG_LIMIT, wait_until};
@@ -16,7 +17,7 @@ const RUNGS: [&str; 2] = ["pid-namespace", "guardian"];
 
 /// All of it.
 pub(super) fn measure(stage: &Stage) -> Result<Vec<Figure>, BenchError> {
-    let mut figures = vec![stalled(stage)?];
+    let mut figures = vec![stalled(stage)?, flooding(stage)?];
     for rung in RUNGS {
         let named = |what: &str, command: &str| Figure {
             what: format!("{what}, {rung}"),
@@ -46,13 +47,7 @@ fn rounds(mut once: impl FnMut() -> Result<f64, BenchError>) -> Result<Sample, B
 fn stalled(stage: &Stage) -> Result<Figure, BenchError> {
     let script = "echo '{\"type\":\"text\",\"part\":{\"text\":\"a\"}}'; exec sleep 100";
     let record = stage.record("sh", &["-c", script])?;
-    let sample = rounds(|| {
-        let begun = Instant::now();
-        let mut exec = stage.exec(&record, &["--idle-timeout-sec", "1"]);
-        let status = exec.status().named("start dcli")?;
-        refuse_good_end(status)?;
-        Ok(ms(begun.elapsed()) - ms(LIMIT))
-    })?;
+    let sample = rounds(|| late(stage.exec(&record, &["--idle-timeout-sec", "1"])))?;
     Ok(Figure {
         what: "overshoot of the idle deadline, a stalled backend".into(),
         command: "dcli exec --record STALLED --idle-timeout-sec 1".into(),
@@ -60,6 +55,26 @@ fn stalled(stage: &Stage) -> Result<Figure, BenchError> {
         sample,
         target: Target::AtMost(1000.0),
     })
+}
+
+/// A backend that writes records faster than they can be read.
+fn flooding(stage: &Stage) -> Result<Figure, BenchError> {
+    let record = stage.record("yes", &["{\"type\":\"text\",\"part\":{\"text\":\"word\"}}"])?;
+    let sample = rounds(|| late(stage.exec(&record, &["--hard-timeout-sec", "1"])))?;
+    Ok(Figure {
+        what: "overshoot of a hard deadline, a backend that floods".into(),
+        command: "dcli exec --record YES --hard-timeout-sec 1".into(),
+        unit: "ms",
+        sample,
+        target: Target::AtMost(1000.0),
+    })
+}
+
+fn late(mut exec: Command) -> Result<f64, BenchError> {
+    let begun = Instant::now();
+    let status = exec.status().named("start dcli")?;
+    refuse_good_end(status)?;
+    Ok(ms(begun.elapsed()) - ms(LIMIT))
 }
 
 fn overshoot(stage: &Stage, rung: &str) -> Result<f64, BenchError> {

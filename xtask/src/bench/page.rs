@@ -9,10 +9,11 @@ const HEAD: &str = "\
 # Benchmarks
 
 Every number on this page was written by `cargo xtask bench`; none is typed by hand. The spread is
-the median absolute deviation. A target is held against the median. STREAM, CAT, SH, STALLED and
-HOSTILE stand for generated files: a stream of records, and records of backends that print a file,
-run a shell line, say one thing and stall, or are a hostile tree of processes (sessions of their
-own, double forks, ignored signals, respawning, outputs held open).
+the median absolute deviation. A target is held against the median. STREAM, CAT, SH, YES,
+STALLED and HOSTILE stand for generated files: a stream of records, and records of backends that
+print a file, run a shell line, print one record for ever, say one thing and stall, or are a hostile
+tree of processes (sessions of their own, double forks, ignored signals, respawning, outputs held
+open).
 ";
 
 const COLUMNS: &str = "\
