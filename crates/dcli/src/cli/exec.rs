@@ -15,9 +15,9 @@ use super::args::Exec;
 use super::progress::Progress;
 use super::{prompt, signals};
 use crate::config::{self, Policy};
-use crate::exec::{Hooks, Host, Inherit, ModelChoice, Request, Timeouts, exec};
+use crate::exec::{Hooks, Host, Inherit, ModelChoice, Request, Timeouts, exec, stamp};
 use crate::report::human::printable;
-use crate::report::{json, stamp};
+use crate::report::json;
 
 /// Why nothing was run.
 struct Refused(ErrorCode, String);

@@ -24,6 +24,7 @@ pub mod version;
 pub use crate::backend::environment::Inherit;
 pub use crate::supervise::cancel::Cancel;
 pub use crate::supervise::drive::OnFact;
+pub use crate::supervise::stamp;
 pub use host::{Hooks, Host, Timing};
 pub use request::{ModelChoice, Request, Timeouts};
 pub use run::{Plan, exec};

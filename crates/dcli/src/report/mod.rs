@@ -2,4 +2,3 @@
 
 pub mod human;
 pub mod json;
-pub mod stamp;

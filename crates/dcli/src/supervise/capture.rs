@@ -14,9 +14,23 @@ use tempfile::NamedTempFile;
 
 /// How much is read at once.
 const CHUNK: usize = 256 * 1024;
+/// The most that one call reads: 4 MiB. A backend that writes faster than it is read must not keep
+/// the loop from its deadlines.
+const STEP: u64 = 4 << 20;
 
 /// Less free space than this on the capture's file system ends a run: 64 MiB.
 pub(crate) const FREE_FLOOR: u64 = 64 << 20;
+
+/// How far a call has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// All that there was.
+    End,
+    /// As much as one call reads; there may be more.
+    Pause,
+    /// The cap, and there is more.
+    Cap,
+}
 
 /// One captured stream.
 #[derive(Debug)]
@@ -66,20 +80,30 @@ impl Capture {
         self.offset
     }
 
-    /// Reads what is new, up to `cap` bytes in all; true where there was more than that.
-    pub(crate) fn read(&mut self, cap: u64, mut each: impl FnMut(&[u8])) -> io::Result<bool> {
+    /// How much was written up to now.
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Reads what is new: up to `cap` bytes in all, and a bounded part of it in one call.
+    pub(crate) fn read(&mut self, cap: u64, mut each: impl FnMut(&[u8])) -> io::Result<Reached> {
         let mut chunk = vec![0_u8; CHUNK];
+        let pause = self.offset.saturating_add(STEP);
         loop {
             let room = usize::try_from(cap - self.offset.min(cap)).unwrap_or(CHUNK).min(CHUNK);
             if room == 0 {
-                return Ok(self.file.metadata()?.len() > self.offset);
+                let more = self.length()? > self.offset;
+                return Ok(if more { Reached::Cap } else { Reached::End });
+            }
+            if self.offset >= pause {
+                return Ok(Reached::Pause);
             }
             let count = match self.file.read_at(&mut chunk[..room], self.offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             };
             if count == 0 {
-                return Ok(false);
+                return Ok(Reached::End);
             }
             self.offset += count as u64;
             each(&chunk[..count]);

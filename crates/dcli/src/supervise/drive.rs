@@ -13,10 +13,10 @@ use dcli_core::fact::{Fact, FactLine};
 use dcli_core::outcome::Ending;
 
 use super::cancel::Cancel;
-use super::capture::{Captures, FREE_FLOOR};
+use super::capture::{Captures, FREE_FLOOR, Reached};
+use super::stamp::Stamp;
 use super::watch::{Lookout, Pending};
 use crate::backend::spawn::Running;
-use crate::report::stamp::Stamp;
 
 /// Under this share of one core a tree counts as idle.
 const BUSY_SHARE: f64 = 0.05;
@@ -101,6 +101,8 @@ struct Drive<'r> {
     on_fact: Option<OnFact>,
     started: Instant,
     lookout: Lookout,
+    /// The last read left something unread.
+    is_behind: bool,
     stderr: Vec<u8>,
     truncated: [bool; 2],
     space_checked_at: u64,
@@ -124,6 +126,7 @@ impl<'r> Drive<'r> {
             on_fact: setup.on_fact,
             started: Instant::now(),
             lookout,
+            is_behind: false,
             stderr: Vec::new(),
             truncated: [false; 2],
             space_checked_at: 0,
@@ -152,6 +155,7 @@ impl<'r> Drive<'r> {
         let now = self.started.elapsed();
         let deadline = self.attempt.next_deadline().map(|at| at.saturating_sub(now));
         let look = self.lookout.pause(now);
+        let look = if self.is_behind { Some(Duration::ZERO) } else { look };
         let wait = deadline.into_iter().chain(look).min();
         let received = match wait {
             Some(wait) => wakes.recv_timeout(wait),
@@ -161,7 +165,7 @@ impl<'r> Drive<'r> {
     }
 
     fn leader_ended(&mut self, ended: Result<Exit, Lost>) {
-        self.read();
+        self.read_all();
         match ended {
             Ok(exit) => {
                 self.exit = Some(exit);
@@ -171,8 +175,33 @@ impl<'r> Drive<'r> {
         }
     }
 
-    /// Reads both captures to their ends.
+    /// Reads both captures to the ends that they have now, whoever goes on writing.
+    fn read_all(&mut self) {
+        let captures = &self.captures;
+        // One whose length is not known fails to be read too, and that is reported.
+        let ends = [&captures.stdout, &captures.stderr].map(|one| one.length().unwrap_or(0));
+        loop {
+            self.read();
+            let read = [self.captures.stdout.offset(), self.captures.stderr.offset()];
+            if !self.is_behind || (read[0] >= ends[0] && read[1] >= ends[1]) {
+                break;
+            }
+        }
+    }
+
+    /// Reads what an ended tree has left. Where it was too late or not wanted anyway, a flood of
+    /// output is not waited for.
+    fn read_rest(&mut self) {
+        if !matches!(self.attempt.ending(), Some(Ending::Deadline(_) | Ending::Cancelled)) {
+            return self.read_all();
+        }
+        self.read();
+        self.truncated[0] |= self.is_behind;
+    }
+
+    /// Reads what is new in both captures, or a part of it.
     fn read(&mut self) {
+        self.is_behind = false;
         if self.attempt.phase() == Phase::Ended {
             return;
         }
@@ -183,8 +212,10 @@ impl<'r> Drive<'r> {
         let err = captures.stderr.read(STDERR_CAP, |bytes| keep_end(stderr, bytes));
         let broken = match (out, err) {
             (Err(error), _) | (_, Err(error)) => Some(Ending::Capture(error.to_string())),
-            (Ok(over), Ok(err_over)) => {
-                truncated[1] |= err_over;
+            (Ok(out), Ok(err)) => {
+                self.is_behind = out == Reached::Pause || err == Reached::Pause;
+                truncated[1] |= err == Reached::Cap;
+                let over = out == Reached::Cap;
                 (over && !std::mem::replace(&mut truncated[0], over)).then_some(Ending::Capped)
             }
         };
@@ -238,7 +269,7 @@ impl<'r> Drive<'r> {
             Effect::LookForRest => {
                 let tree = self.run.tree();
                 if !tree.processes.iter().any(|process| process.state != 'Z') {
-                    self.read();
+                    self.read_all();
                     self.step(Input::TreeEmpty);
                 }
             }
@@ -266,7 +297,7 @@ impl<'r> Drive<'r> {
         let aftermath = self.run.end();
         self.exit = self.exit.or(aftermath.leader);
         self.aftermath = Some(aftermath);
-        self.read();
+        self.read_rest();
         self.step(Input::TreeEnded);
     }
 

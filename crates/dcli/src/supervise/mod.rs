@@ -4,4 +4,5 @@
 pub(crate) mod cancel;
 pub(crate) mod capture;
 pub(crate) mod drive;
+pub mod stamp;
 mod watch;
