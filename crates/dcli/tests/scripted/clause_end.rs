@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::clauses::{every, every_with};
-use crate::common::{Dialect, Stage, child, shown};
+use crate::common::{Dialect, Stage, child};
 
 /// Processes of every kind that an agent can leave.
 fn family() -> [Step; 4] {
@@ -143,24 +143,4 @@ fn clause_background_work_that_was_stopped_is_never_ok() {
         }
         run(vec![settled("completed")]).ok("Done.");
     });
-    shown("5", "background-work-stopped", "executorIncomplete, exit 10, at exit 0");
-}
-
-#[test]
-fn clause_no_orphan_is_left_by_a_normal_end_in_any_containment() {
-    for kind in ["pid-namespace", "guardian", "process-group"] {
-        every(&format!("no-orphan-{kind}"), |dialect| {
-            let tale = dialect.ok("Done.").told();
-            let stage = Stage::new(family().into_iter().chain([tale]));
-            let exec = dialect.exec(&stage).args(["--containment", kind]);
-            let envelope = exec.words("Do it.").run().envelope();
-            let report = &envelope.ok("Done.").run()["containment"];
-            let is_degraded = kind != "pid-namespace";
-            assert_eq!(*report, json!({"kind": kind, "degraded": is_degraded}));
-            assert_eq!(envelope.warning("containment_degraded").is_some(), is_degraded);
-            assert_eq!(envelope.run()["left_behind"], 4);
-            assert!(envelope.warning("left_behind").unwrap().starts_with("4 processes"));
-            assert_eq!(envelope.run()["survivors"], json!([]));
-        });
-    }
 }

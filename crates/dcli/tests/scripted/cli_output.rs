@@ -5,7 +5,7 @@ use std::fs::File;
 use dcli_testkit::agent::Step;
 use serde_json::{Value, json};
 
-use crate::common::{Dialect, Stage, golden, say};
+use crate::common::{Dialect, Stage, fake_agent, golden, say};
 
 fn kinds(facts: &[Value]) -> Vec<&str> {
     facts.iter().map(|fact| fact["type"].as_str().unwrap()).collect()
@@ -149,4 +149,37 @@ fn the_layer_that_chose_the_executor_is_named() {
     stage.room.file("work/.dcli/policy.json", policy).unwrap();
     assert_eq!(chosen(&[]), json!(["claude", "project"]));
     assert_eq!(chosen(&["--backend", "claude-code"]), json!(["claude", "invocation"]));
+}
+
+#[test]
+fn a_version_is_asked_once_for_a_binary_and_reported_from_then_on() {
+    let stage = Stage::new([]);
+    let bin = stage.room.directory("bin").unwrap();
+    std::fs::copy(fake_agent(), bin.join("codex")).unwrap();
+    let script = |version: &str| {
+        let told = Dialect::of("codex").ok("Done.").told();
+        let script = json!({"version": version, "steps": [told]});
+        stage.room.file("script.json", &script.to_string()).unwrap();
+    };
+    let search = format!("{}:/usr/bin:/bin", bin.display());
+    let listed = || {
+        let outcome = stage.dcli().args(["backends", "--json"]).env("PATH", &search).run();
+        let listing: Value = serde_json::from_str(outcome.text()).unwrap();
+        let backends = listing["backends"].as_array().unwrap().clone();
+        let codex = backends.into_iter().find(|backend| backend["id"] == "codex").unwrap();
+        (codex["version"].clone(), codex["version_standing"].clone())
+    };
+    let ran = || {
+        let exec = Dialect::of("codex").exec_itself(&stage).env("PATH", &search);
+        exec.words("Do it.").run().envelope().ok("Done.").run()["executor"]["version"].clone()
+    };
+    script("codex-cli 0.171.0");
+    assert_eq!(ran(), Value::Null, "a run does not wait for a version");
+    assert_eq!(listed(), (json!("0.171.0"), json!("tested")));
+    assert_eq!(ran(), "0.171.0");
+    script("codex-cli 0.165.0");
+    assert_eq!(listed(), (json!("0.171.0"), json!("tested")), "the same file is not asked again");
+    std::fs::remove_file(bin.join("codex")).unwrap();
+    std::fs::copy(fake_agent(), bin.join("codex")).unwrap();
+    assert_eq!(listed(), (json!("0.165.0"), json!("in_range")));
 }

@@ -29,12 +29,12 @@ fn a_deadline_asks_politely_before_it_kills_and_both_are_told() {
     let stage = Stage::new([]);
     let asked = Step::Touch(stage.path("tmp/asked"));
     stage.play([Step::OnInterrupt(vec![asked.clone(), Step::Hang(true)]), Step::Hang(true)]);
-    let exec = stage.exec("claude").args(["--hard-timeout-sec", "0.5"]);
+    let exec = stage.exec("claude").args(["--hard-timeout-sec", "2"]);
     let envelope = exec.words("Do it.").run().envelope();
     assert_eq!(envelope.failed("executorTimedOut").run()["cancel_rung_reached"], "hard_kill");
     assert!(stage.path("tmp/asked").exists(), "the interrupt comes first");
     stage.play([Step::OnInterrupt(vec![asked]), Step::Hang(true)]);
-    let exec = stage.exec("claude").args(["--hard-timeout-sec", "0.5"]);
+    let exec = stage.exec("claude").args(["--hard-timeout-sec", "2"]);
     let envelope = exec.words("Do it.").run().envelope();
     assert_eq!(envelope.failed("executorTimedOut").run()["cancel_rung_reached"], "interrupt");
     assert_eq!(
@@ -60,7 +60,7 @@ fn a_cancel_that_is_not_heeded_climbs_to_the_kill_by_itself() {
 fn what_came_before_a_deadline_is_kept_and_is_no_success() {
     let codex = Dialect::of("codex");
     let told = codex.tale([codex.answer("Half of it.")]).told();
-    let envelope = run("codex", &["--idle-timeout-sec", "0.4"], [told, Step::Hang(true)]);
+    let envelope = run("codex", &["--idle-timeout-sec", "1.5"], [told, Step::Hang(true)]);
     assert_eq!(envelope.failed("executorTimedOut").result(), "Half of it.");
     assert_eq!(envelope.exit_kind(), "deadline_idle");
 }
@@ -68,7 +68,7 @@ fn what_came_before_a_deadline_is_kept_and_is_no_success() {
 #[test]
 fn completion_that_was_seen_first_wins_over_the_hard_deadline() {
     let told = say(golden("claude", "ok-text"));
-    let envelope = run("claude", &["--hard-timeout-sec", "2"], [told, Step::Hang(true)]);
+    let envelope = run("claude", &["--hard-timeout-sec", "3"], [told, Step::Hang(true)]);
     assert_eq!(envelope.ok("OK").exit_kind(), "ended_after_result");
 }
 

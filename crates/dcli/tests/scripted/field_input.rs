@@ -18,6 +18,7 @@ fn field_01_an_open_stdin_is_never_inherited() {
     for envelope in [codex, opencode] {
         assert!(envelope.ok("OK").warning("stdin_silent").is_some(), "{envelope:#?}");
     }
+    shown("7", "silent-stdin-beside-words", "the run goes on, with the warning stdin_silent");
     for (id, stage) in both {
         let (seen, by_stdin) = (stage.seen(), id == "codex");
         assert_eq!(seen.stdin.as_deref(), Some(if by_stdin { "Do it." } else { "" }));
@@ -90,7 +91,7 @@ fn field_03_a_hang_before_any_record_ends_by_the_startup_deadline() {
 #[test]
 fn field_03_the_first_record_ends_the_startup_deadline() {
     let stage = Stage::new([say(golden("codex", "stall-headers")), Step::Hang(true)]);
-    let limits = ["--startup-timeout-sec", "0.3", "--idle-timeout-sec", "0.9"];
+    let limits = ["--startup-timeout-sec", "2", "--idle-timeout-sec", "3"];
     let envelope = stage.exec("codex").args(limits).words("Do it.").run().envelope();
     assert_eq!(envelope.failed("executorTimedOut").exit_kind(), "deadline_idle");
 }

@@ -34,7 +34,7 @@ fn field_07_the_drain_after_an_exit_without_evidence_is_bounded() {
 #[test]
 fn field_07_a_hard_deadline_holds_although_a_descendant_holds_the_pipes() {
     let stage = Stage::new([child(ChildKind::HoldStdout), child(ChildKind::DoubleFork)]);
-    let exec = stage.exec("codex").args(["--hard-timeout-sec", "0.7"]);
+    let exec = stage.exec("codex").args(["--hard-timeout-sec", "2"]);
     let envelope = exec.words("Do it.").run().envelope();
     // The leader is gone at once; the deadline cuts the drain short, and the outcome is its exit's.
     assert_eq!(envelope.failed("executorNoResult").exit_kind(), "exited");
@@ -68,7 +68,6 @@ fn field_09_no_terminal_record_is_no_success() {
         assert!(["executorNoResult", "executorOutputTruncated"].contains(&envelope.code()));
     }
     shown("4", "field-09", "failed for each CLI's measured stream without its last record");
-    shown("5", "no-terminal-record-measured", "failed, exit 11 or 26, at exit 0");
 }
 
 #[test]
@@ -82,7 +81,6 @@ fn field_10_exit_0_on_failure_is_a_failure() {
         (envelope.class(), envelope.message()),
         ("quota_or_rate_limit", "API Error: Rate limit reached")
     );
-    shown("5", "is-error-under-success", "failed, executorRunFailed, exit 14, at exit 0");
     // codex: error and turn.failed, and exit 0.
     let envelope = run("codex", [say(golden("codex", "error-400"))]);
     assert_eq!(envelope.failed("executorRunFailed").run()["exit"]["code"], 0);

@@ -1,17 +1,19 @@
 //! FIELD 17 and 22 to 24: watchdogs, orphans, and the death of dcli itself.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use dcli_core::executor::rule::FactKind;
 use dcli_testkit::agent::{Child, ChildKind, Step};
 use dcli_testkit::hang::HANG_LIMIT;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::common::{Dialect, Envelope, Stage, child, golden, say, shown};
+use crate::common::{Dialect, Envelope, Stage, child, fake_agent, golden, say, shown};
 
-/// Half a second without any sign of life.
-const IDLE: [&str; 2] = ["--idle-timeout-sec", "0.5"];
-/// Far more than that.
-const LONG: u64 = 2_000;
+/// So long without any sign of life.
+const IDLE: [&str; 2] = ["--idle-timeout-sec", "1.5"];
+/// Far more than that, in milliseconds.
+const LONG: u64 = 4_000;
 
 fn run(id: &str, steps: impl IntoIterator<Item = Step>) -> Envelope {
     let stage = Stage::new(steps);
@@ -63,13 +65,13 @@ fn field_17_the_backends_own_retries_are_not_activity() {
         let fields = [("attempt", json!(1)), ("next_at", json!(500))];
         claude.tale([claude.fact(FactKind::Retrying, &fields).unwrap()]).told()
     };
-    let retries = (0..200).flat_map(|_| [retry(), Step::SleepMs(100)]);
+    let retries = (0..400).flat_map(|_| [retry(), Step::SleepMs(50)]);
     let envelope = run("claude", retries);
     assert_eq!(envelope.failed("executorTimedOut").exit_kind(), "deadline_idle");
-    // Other records are: as many of them outlast the same limit.
+    // Other records are: they outlast the same limit.
     let words = claude.fact(FactKind::AssistantText, &[("text", json!("Hm."))]).unwrap();
     let word = || claude.tale([words.clone()]).told();
-    let words = (0..20).flat_map(|_| [word(), Step::SleepMs(100)]);
+    let words = (0..LONG / 50).flat_map(|_| [word(), Step::SleepMs(50)]);
     run("claude", words.chain([done("claude")])).ok("Done.");
 }
 
@@ -104,7 +106,7 @@ fn field_23_tools_in_sessions_of_their_own_die_with_the_run() {
             let sessions = (0..10).map(|_| child(ChildKind::Setsid));
             let rest = [child(ChildKind::DoubleFork), Step::Touch(stage.path("tmp/ready"))];
             stage.play(sessions.chain(rest).chain([Step::Hang(true)]));
-            let limit = if by_deadline { "2.5" } else { "1800" };
+            let limit = if by_deadline { "4" } else { "1800" };
             let exec = stage.exec("claude").args(["--containment", kind]);
             let running = exec.args(["--hard-timeout-sec", limit]).words("Do it.").start();
             running.wait_file("tmp/ready");
@@ -134,4 +136,34 @@ fn field_24_the_tree_dies_with_a_killed_dcli() {
         stage.marker.wait_gone(HANG_LIMIT).unwrap();
     }
     shown("4", "field-24", "no process alive after kill -9 of dcli");
+}
+
+#[test]
+fn field_24_a_script_that_only_spawns_is_followed_to_the_real_executable() {
+    let stage = Stage::new([done("codex")]);
+    let below = "lib/node_modules/@openai";
+    let script = "#!/usr/bin/env node\nspawn(native);\n";
+    let wrapper = stage.room.file(format!("{below}/codex/bin/codex.js"), script).unwrap();
+    std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let bin = stage.room.directory("bin").unwrap();
+    std::os::unix::fs::symlink(&wrapper, bin.join("codex")).unwrap();
+    let run = || {
+        let exec = Dialect::of("codex").exec_itself(&stage).words("Do it.");
+        exec.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).run().envelope()
+    };
+    let (triple, arch) = match std::env::consts::ARCH {
+        "aarch64" => ("aarch64-unknown-linux-musl", "arm64"),
+        _ => ("x86_64-unknown-linux-musl", "x64"),
+    };
+    let vendor = format!("{below}/codex-linux-{arch}/vendor/{triple}/bin");
+    let native = stage.room.directory(vendor).unwrap().join("codex");
+    std::fs::copy(fake_agent(), &native).unwrap();
+    let envelope = run();
+    let program = &envelope.ok("Done.").run()["executor"]["program"];
+    assert_eq!(program.as_str().map(Into::into), Some(native.canonicalize().unwrap()));
+    assert_eq!(envelope.warning("wrapper_script"), None);
+    // Where it is not to be found, the script is run and said to be one.
+    std::fs::remove_file(native).unwrap();
+    std::fs::write(&wrapper, format!("#!/bin/sh\nexec {}\n", fake_agent().display())).unwrap();
+    assert!(run().ok("Done.").warning("wrapper_script").is_some());
 }
