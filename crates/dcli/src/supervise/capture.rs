@@ -92,8 +92,7 @@ impl Capture {
         loop {
             let room = usize::try_from(cap - self.offset.min(cap)).unwrap_or(CHUNK).min(CHUNK);
             if room == 0 {
-                let more = self.length()? > self.offset;
-                return Ok(if more { Reached::Cap } else { Reached::End });
+                return self.at_cap();
             }
             if self.offset >= pause {
                 return Ok(Reached::Pause);
@@ -108,6 +107,11 @@ impl Capture {
             self.offset += count as u64;
             each(&chunk[..count]);
         }
+    }
+
+    fn at_cap(&self) -> io::Result<Reached> {
+        let more = self.length()? > self.offset;
+        Ok(if more { Reached::Cap } else { Reached::End })
     }
 
     /// Free bytes of the file system that holds the capture.
