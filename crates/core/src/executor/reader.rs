@@ -112,6 +112,7 @@ impl Reader {
         self.scan.records += 1;
         let record = Arc::clone(&self.record);
         self.take_facts(&record, value, each);
+        self.take_sandbox_failure(&record, value);
         self.take_failure(&record, value, each);
         self.take_answer(&record, value);
         self.take_metadata(&record, value, each);
@@ -131,14 +132,19 @@ impl Reader {
         if !retrying {
             self.scan.activity += 1;
         }
-        for rule in &record.output.sandbox_failure {
-            let text =
-                rule.path.get(value).and_then(Value::as_str).filter(|_| rule.when.matches(value));
-            let hit = text.filter(|text| rule.contains.iter().any(|phrase| holds(text, phrase)));
-            if let Some(text) = hit {
-                self.scan.sandbox_failure.get_or_insert_with(|| crate::envelope::summarise(text));
-            }
+    }
+
+    /// Looks for the phrases of a sandbox that failed, in tool outputs which may be long: not once
+    /// one was found, nor once a tool ended well and no phrase means anything any more.
+    fn take_sandbox_failure(&mut self, record: &Record, value: &Value) {
+        if self.scan.tools_ok > 0 || self.scan.sandbox_failure.is_some() {
+            return;
         }
+        let rules = record.output.sandbox_failure.iter().filter(|rule| rule.when.matches(value));
+        let texts = rules.filter_map(|rule| Some((rule, rule.path.get(value)?.as_str()?)));
+        let mut hits =
+            texts.filter(|(rule, text)| rule.contains.iter().any(|phrase| holds(text, phrase)));
+        self.scan.sandbox_failure = hits.next().map(|(_, text)| crate::envelope::summarise(text));
     }
 
     fn note(&mut self, fact: &Fact) {

@@ -53,7 +53,7 @@ pub struct Scan {
     pub open_tools: u64,
     /// Tools that ended well.
     pub tools_ok: u64,
-    /// The first sign that a tool could not even start.
+    /// The first sign that a tool could not even start; not looked for once one ended well.
     pub sandbox_failure: Option<String>,
     /// The first permission that was rejected because nobody could give it.
     pub permission_denied: Option<String>,
