@@ -1,0 +1,11 @@
+//! The real coding CLIs, at their pinned versions, through the built `dcli exec` against the model
+//! server: as root and as an ordinary user. What was seen is kept as evidence, one row a cell.
+
+mod access;
+mod answers;
+mod case;
+mod containment;
+mod failures;
+mod pool;
+mod scene;
+mod second_figure;

@@ -1,0 +1,107 @@
+//! Runs the cells of a suite two at a time, however many suites run at once: the CLIs are heavy.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice::Iter;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::case::Case;
+
+const SLOTS: usize = 2;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
+
+/// One of the slots, given back when it is dropped.
+struct Slot;
+
+impl Slot {
+    fn take() -> Self {
+        let taken = locked(&TAKEN);
+        let waited = FREED.wait_while(taken, |taken| *taken >= SLOTS);
+        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        *locked(&TAKEN) -= 1;
+        FREED.notify_one();
+    }
+}
+
+/// Something to be seen with one case.
+pub(crate) struct Cell {
+    /// What, in a word or two.
+    pub(crate) what: String,
+    /// With whom.
+    pub(crate) case: Case,
+    /// Panics when it is not seen.
+    pub(crate) look: Box<dyn Fn(&Case) + Send + Sync>,
+}
+
+impl Cell {
+    pub(crate) fn new(
+        what: &str,
+        case: &Case,
+        look: impl Fn(&Case) + Send + Sync + 'static,
+    ) -> Self {
+        Self { what: what.to_owned(), case: case.clone(), look: Box::new(look) }
+    }
+
+    fn title(&self) -> String {
+        format!("{} with {}", self.what, self.case.title())
+    }
+}
+
+/// Runs all cells, says which executors were measured, and fails if one cell failed.
+pub(crate) fn run(suite: &str, cells: &[Cell]) {
+    let began = Instant::now();
+    let next = Mutex::new(cells.iter());
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..SLOTS {
+            scope.spawn(|| work(suite, &next, &failed));
+        }
+    });
+    let names: BTreeSet<&str> = cells.iter().map(|cell| cell.case.id().name()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let seconds = began.elapsed().as_secs();
+    let measured = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    say(&format!("{suite}: {} cells in {seconds} s, measured with: {measured}", cells.len()));
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    assert!(failed.is_empty(), "{suite}: {} of {} failed: {failed:#?}", failed.len(), cells.len());
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn work(suite: &str, next: &Mutex<Iter<'_, Cell>>, failed: &Mutex<Vec<String>>) {
+    loop {
+        let cell = locked(next).next();
+        let Some(cell) = cell else { return };
+        if !passes(suite, cell) {
+            locked(failed).push(cell.title());
+        }
+    }
+}
+
+fn passes(suite: &str, cell: &Cell) -> bool {
+    let _slot = Slot::take();
+    let began = Instant::now();
+    let looked = catch_unwind(AssertUnwindSafe(|| (cell.look)(&cell.case)));
+    let word = if looked.is_ok() { "seen" } else { "FAILED" };
+    let seconds = began.elapsed().as_secs_f64();
+    say(&format!("{suite}: {word} {} ({seconds:.1} s)", cell.title()));
+    looked.is_ok()
+}
+
+/// A line that shows although the test passes.
+pub(crate) fn say(line: &str) {
+    // Nobody is left to be told where standard error is closed.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
