@@ -29,8 +29,10 @@ pub(super) fn measure(stage: &Stage) -> Result<Vec<Figure>, BenchError> {
         let hard =
             named("overshoot of a hard deadline, outputs held open", " --hard-timeout-sec 1");
         figures.push(Figure { sample: rounds(|| overshoot(stage, rung))?, ..hard });
-        let cancel =
-            named("from a cancel to an ended tree that ignores it", "; kill -INT dcli, twice");
+        let cancel = named(
+            "from the second cancel to an ended tree that ignored the first",
+            "; kill -INT dcli, twice",
+        );
         figures.push(Figure { sample: rounds(|| cancelled(stage, rung))?, ..cancel });
         let killed = named("from SIGKILL of dcli to an empty tree", "; kill -KILL dcli");
         figures.push(Figure { sample: rounds(|| killed_dcli(stage, rung))?, ..killed });
@@ -89,10 +91,11 @@ fn overshoot(stage: &Stage, rung: &str) -> Result<f64, BenchError> {
 
 fn cancelled(stage: &Stage, rung: &str) -> Result<f64, BenchError> {
     let mut tree = ready(stage, rung)?;
-    let begun = Instant::now();
-    // The first asks the backend to end, the second ends the tree at once.
+    // The first asks the backend to end, the second ends the tree at once; two at the same moment
+    // are one to the kernel.
     interrupt(&tree)?;
     std::thread::sleep(Duration::from_millis(20));
+    let begun = Instant::now();
     interrupt(&tree)?;
     let status = tree.dcli.wait().named("wait for dcli")?;
     let took = ms(begun.elapsed());
