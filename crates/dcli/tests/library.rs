@@ -239,6 +239,53 @@ fn a_panic_in_a_callback_ends_the_tree_and_reaches_the_caller() {
 }
 
 #[test]
+fn output_after_a_long_silence_is_heard_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let go = directory.path().join("go");
+    // No record is due here, so no deadline but the hard one makes the loop look by itself.
+    let script = format!(
+        r#"sleep 3; echo '{{"type":"answer","text":"late"}}'
+           until [ -e {} ]; do sleep 0.05; done; echo '{{"type":"end","tokens":1}}'"#,
+        go.display()
+    );
+    let executor = shell(&script);
+    let mut record = (*executor.record).clone();
+    record.liveness.signal = dcli::model::executor::record::LivenessSignal::None;
+    let executor = Executor { record: Arc::new(record), ..executor };
+    let mut request = Request::new(executor, "hello", directory.path());
+    request.timeouts.hard = std::time::Duration::from_secs(60);
+    let hooks = Hooks {
+        on_fact: Some(Arc::new(move |line| {
+            if matches!(line.fact, Fact::AssistantText { .. }) {
+                std::fs::write(&go, "").unwrap();
+            }
+        })),
+        ..Hooks::default()
+    };
+    let envelope = exec(&Host::new(entry()), request, &hooks);
+    assert_eq!(envelope.status, Status::Ok, "{}", envelope.summary);
+}
+
+#[test]
+fn a_flood_of_output_does_not_hold_up_the_deadline() {
+    let mut request = request("yes '{\"type\":\"noise\"}'");
+    request.timeouts.hard = std::time::Duration::from_secs(1);
+    request.output_cap = u64::MAX;
+    let envelope = exec(&Host::new(entry()), request, &Hooks::default());
+    assert_eq!(code(&envelope), ErrorCode::ExecutorTimedOut, "{}", envelope.summary);
+    assert_eq!(envelope.run().unwrap().run.survivors, Some(vec![]));
+}
+
+#[test]
+fn output_over_its_cap_ends_the_run_as_cut() {
+    let mut request = request("yes '{\"type\":\"noise\"}'");
+    request.output_cap = 1 << 20;
+    let envelope = exec(&Host::new(entry()), request, &Hooks::default());
+    assert_eq!(code(&envelope), ErrorCode::ExecutorOutputTruncated, "{}", envelope.summary);
+    assert_eq!(envelope.run().unwrap().stdout_truncated, Some(true));
+}
+
+#[test]
 fn a_cap_refuses_before_anything_is_started_and_counts_what_was_charged() {
     let spawn = Watched::new();
     let caps = Caps::UNLIMITED.with_max_total_cost(10.0).unwrap();
