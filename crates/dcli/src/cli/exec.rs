@@ -44,6 +44,15 @@ pub(super) fn run(args: Exec, backend: Option<&str>) -> u8 {
     }
 }
 
+/// Prints the envelope of a command line that could not be read, in the form that was asked for.
+pub(super) fn print_unread(envelope: &ResultEnvelope, events: bool) {
+    // The message is on standard error too, and the exit code says the same.
+    let _ = match events {
+        true => Shown::default().envelope(envelope),
+        false => json::line(&mut io::stdout().lock(), envelope),
+    };
+}
+
 fn refusal(refused: Refused) -> ResultEnvelope {
     let Refused(code, message) = refused;
     say(&message);

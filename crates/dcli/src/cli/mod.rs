@@ -48,7 +48,7 @@ fn usage(words: &[std::ffi::OsString], error: &clap::Error) -> ExitCode {
         let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let message = format!("{reason}; nothing was started; see 'dcli exec --help'");
         let envelope = ResultEnvelope::refused(ErrorCode::RequestInvalid, message);
-        let _ = crate::report::json::line(&mut std::io::stdout().lock(), &envelope);
+        exec::print_unread(&envelope, is("--events"));
     }
     ExitCode::from(dcli_core::exit::FailureClass::UsageError.exit_code())
 }
