@@ -55,6 +55,10 @@ fn events_of_a_failed_start_end_with_the_envelope_too() {
     let outcome = stage.exec("nobody").arg("--events").words("Do it.").run();
     let (facts, envelope) = outcome.events();
     assert_eq!((facts, envelope.code()), (vec![], "executorNotFound"));
+    let outcome = stage.exec("codex").args(["--events", "--frobnicate"]).words("Do it.").run();
+    let (facts, envelope) = outcome.events();
+    assert_eq!((facts, envelope.code()), (vec![], "requestInvalid"));
+    assert!(!stage.was_started());
 }
 
 #[test]

@@ -141,6 +141,18 @@ fn field_15_background_work_that_was_stopped_is_not_covered_by_the_result() {
 }
 
 #[test]
+fn field_15_what_both_versions_of_claude_were_measured_to_say() {
+    for version in ["claude", "claude-latest"] {
+        let stopped = run("claude", [say(golden(version, "bg-task"))]);
+        assert_eq!(stopped.failed("executorIncomplete").run()["exit"]["code"], 0, "{version}");
+        for scenario in ["bg-task-settled", "fg-task"] {
+            let envelope = run("claude", [say(golden(version, scenario))]);
+            assert_eq!(envelope.status(), "ok", "{version} {scenario}: {envelope:#?}");
+        }
+    }
+}
+
+#[test]
 fn field_15_later_results_follow_the_first_and_the_last_one_counts() {
     let first = background(None).join("\n");
     let notice = json!({"type": "system", "subtype": "task_notification", "task_id": "b1",
