@@ -152,7 +152,7 @@ fn no_cut_prefix_of_a_good_stream_is_ever_ok() {
 #[test]
 fn only_a_background_task_that_was_stopped_takes_the_success_away() {
     use ErrorCode::ExecutorIncomplete as Incomplete;
-    for stopped in ["claude/bg-task", "claude-latest/bg-task"] {
+    for stopped in ["claude/bg-task", "claude-latest/bg-task", "claude-latest/bg-task-term"] {
         fails(stopped, Incomplete, FailureClass::BackendExecutionFailed);
     }
     ok("claude/bg-task-settled", "it is over", 78);
