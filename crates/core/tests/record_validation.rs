@@ -117,6 +117,7 @@ fn facts_are_checked_by_kind() {
 #[test]
 fn unknown_keys_are_refused_by_name() {
     refused("command = \"good\"", "command = \"good\"\nshell = true", "shell");
+    refused("format = \"jsonl\"", "format = \"jsonl\"\ncapture = \"pipe\"", "output.capture");
     refused("format = \"jsonl\"", "format = \"jsonl\"\nregex = \"x\"", "regex");
     refused("supported = \">=1\"", "supported = \"one\"", "version.supported");
 }

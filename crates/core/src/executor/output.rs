@@ -51,7 +51,7 @@ pub enum Capture {
     /// Into a regular file.
     #[default]
     File,
-    /// Through a pipe.
+    /// Through a pipe. Refused when the record is loaded: no record needed it so far.
     Pipe,
 }
 

@@ -14,7 +14,8 @@ use super::tally::Tally;
 use crate::decode::{Projection, Record as Line};
 use crate::fact::{Fact, InteractionOutcome, Warning};
 
-/// How many open calls and tasks are told apart; more are not remembered.
+/// How many open calls and tasks are told apart; more are not remembered. A run with more open
+/// tasks cannot be proven complete.
 const REMEMBERED: usize = 4096;
 
 /// The tool call that was announced last, for what is said about it afterwards.
@@ -168,6 +169,10 @@ impl Reader {
             }
             Fact::TaskStarted { task_id } if self.scan.open_tasks.len() < REMEMBERED => {
                 self.scan.open_tasks.insert(task_id.clone());
+            }
+            // Whether one that is not remembered settles is never known: it counts as stopped.
+            Fact::TaskStarted { task_id } if !self.scan.open_tasks.contains(task_id) => {
+                self.scan.stopped_tasks += 1;
             }
             Fact::TaskSettled { task_id, outcome } => {
                 let known = self.scan.open_tasks.remove(task_id);

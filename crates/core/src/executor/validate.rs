@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::record::{Delivery, Format, Output, RECORD_SCHEMA, Record, Usage};
+use super::record::{Capture, Delivery, Format, Output, RECORD_SCHEMA, Record, Usage};
 use super::rule::{FactKind, FactRule};
 use crate::envelope::ENGINE_KEYS;
 
@@ -147,6 +147,10 @@ fn output_problems(output: &Output, found: &mut Vec<Finding>) {
     if output.format == Format::Jsonl && output.terminal.is_none() {
         let problem = "is missing: a jsonl stream needs a record that proves success";
         found.push(("output.terminal".into(), problem.into()));
+    }
+    if output.capture == Capture::Pipe {
+        let problem = "is \"pipe\", which this dcli does not offer: every capture is a file";
+        found.push(("output.capture".into(), problem.into()));
     }
     if output.terminal.as_ref().is_some_and(|terminal| terminal.success.is_empty()) {
         let problem = "is empty: every record would prove success";
