@@ -166,7 +166,7 @@ impl Attempt {
     pub fn next_deadline(&self) -> Option<Duration> {
         match self.phase {
             Phase::Working => self.working_deadlines().into_iter().flatten().min(),
-            Phase::Lingering { since } => Some(since + self.limits.grace),
+            Phase::Lingering { since } => Some((since + self.limits.grace).min(self.hard_end())),
             Phase::Draining { since } => Some((since + self.limits.drain).min(self.hard_end())),
             Phase::Climbing { rung, since } => Some(since + self.rung_wait(rung)),
             Phase::EndingTree | Phase::Ended => None,
@@ -271,7 +271,9 @@ impl Attempt {
     fn tick(&mut self, at: Duration) -> Vec<Effect> {
         match self.phase {
             Phase::Working => self.tick_working(at),
-            Phase::Lingering { since } if at >= since + self.limits.grace => {
+            Phase::Lingering { since }
+                if at >= (since + self.limits.grace).min(self.hard_end()) =>
+            {
                 self.ending = Some(Ending::AfterResult);
                 self.end_tree()
             }

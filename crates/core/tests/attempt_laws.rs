@@ -133,6 +133,15 @@ fn the_startup_deadline_ends_with_the_first_record() {
     assert_eq!(speaking.ending(), None);
 }
 
+#[test]
+fn lingering_does_not_outlast_the_hard_deadline() {
+    let mut attempt = Attempt::new(limits());
+    attempt.step(s(98), Input::Read(progress(1, true))).unwrap();
+    assert_eq!(attempt.next_deadline(), Some(s(100)));
+    let effects = attempt.step(s(100), Input::Ticked).unwrap();
+    assert_eq!((effects, attempt.ending()), (vec![Effect::EndTree], Some(&Ending::AfterResult)));
+}
+
 fn any_input() -> impl Strategy<Value = Input> {
     let reads = (0..5_u64, any::<bool>(), any::<bool>(), 0..2_u64).prop_map(
         |(records, complete, failed, open_tools)| {

@@ -161,3 +161,24 @@ fn only_a_background_task_that_was_stopped_takes_the_success_away() {
     ok("claude-latest/bg-task-settled", "second answer", 78);
     ok("claude-latest/fg-task-moved", "timed out", 78);
 }
+
+#[test]
+fn more_open_tasks_than_are_remembered_are_never_complete() {
+    let announced = |id: u64| {
+        format!("{{\"type\":\"system\",\"subtype\":\"task_started\",\"task_id\":\"t{id}\"}}\n")
+    };
+    let settled = |id: u64| announced(id).replace("task_started", "task_notification");
+    let settled = |id: u64| settled(id).replace("\"}", "\",\"status\":\"completed\"}");
+    let rest = std::fs::read_to_string(golden("claude/ok-text").join("stdout.jsonl")).unwrap();
+    let status = |tasks: u64, done: u64| {
+        let mut scanner = Scanner::new(executor_of("claude"), 1 << 26);
+        (0..tasks).for_each(|id| scanner.push(announced(id).as_bytes(), |_| {}));
+        (0..done).for_each(|id| scanner.push(settled(id).as_bytes(), |_| {}));
+        scanner.push(rest.as_bytes(), |_| {});
+        let scan = scanner.finish(|_| {});
+        conclude(&Ending::Exited(0), &scan, &Surroundings::default()).status
+    };
+    assert_eq!(status(4096, 4096), Status::Ok);
+    assert_eq!(status(4096, 4095), Status::Failed);
+    assert_eq!(status(5000, 4096), Status::Failed);
+}
