@@ -10,7 +10,7 @@ use dcli_core::gate::{Choice, Preferences};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::store::layout;
+use crate::store::{layout, regular};
 
 /// The executor where nobody names one.
 pub const DEFAULT_EXECUTOR: &str = "claude";
@@ -191,7 +191,7 @@ fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, ConfigError> {
 }
 
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {
-    match std::fs::read_to_string(path) {
+    match regular::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if is_absent(&error) => Ok(None),
         Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),

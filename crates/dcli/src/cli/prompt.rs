@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use dcli_core::fact::Warning;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use thiserror::Error;
 
 /// The first byte of standard input must come within this.
@@ -81,7 +82,10 @@ pub(super) fn read(words: &[String], file: Option<&Path>) -> Result<Prompt, Prom
 fn read_file(path: &Path) -> Result<String, PromptError> {
     let name = path.display().to_string();
     let unreadable = |source| PromptError::File { path: name.clone(), source };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    // A pipe without a writer would be waited for.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = rustix::fs::open(path, flags, Mode::empty());
+    let file = std::fs::File::from(opened.map_err(|error| unreadable(error.into()))?);
     let meta = file.metadata().map_err(unreadable)?;
     if meta.is_dir() {
         return Err(unreadable(io::Error::from(io::ErrorKind::IsADirectory)));

@@ -2,4 +2,5 @@
 
 pub mod layout;
 pub mod record;
+pub mod regular;
 pub mod versions;

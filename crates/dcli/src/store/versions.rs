@@ -80,7 +80,7 @@ pub fn remember(path: &Path, version: &str) -> io::Result<()> {
 }
 
 fn load() -> Option<Versions> {
-    let bytes = std::fs::read(super::layout::versions().ok()?).ok()?;
+    let bytes = super::regular::read(&super::layout::versions().ok()?).ok()?;
     let versions: Versions = serde_json::from_slice(&bytes).ok()?;
     (versions.schema_version == SCHEMA_VERSION).then_some(versions)
 }

@@ -30,6 +30,8 @@ pub(crate) enum Reached {
     Pause,
     /// The cap, and there is more.
     Cap,
+    /// The file is shorter than what was read of it: its writer truncated it.
+    Shrunk,
 }
 
 /// One captured stream.
@@ -102,11 +104,21 @@ impl Capture {
                 other => other?,
             };
             if count == 0 {
-                return Ok(Reached::End);
+                return self.at_end();
             }
             self.offset += count as u64;
             each(&chunk[..count]);
         }
+    }
+
+    fn at_end(&self) -> io::Result<Reached> {
+        let shrunk = self.length()? < self.offset;
+        Ok(if shrunk { Reached::Shrunk } else { Reached::End })
+    }
+
+    /// Reads from the start again.
+    pub(crate) fn rewind(&mut self) {
+        self.offset = 0;
     }
 
     fn at_cap(&self) -> io::Result<Reached> {

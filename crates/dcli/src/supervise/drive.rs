@@ -27,6 +27,9 @@ const STDERR_CAP: u64 = 64 << 20;
 /// Free space is looked at each time this much more was captured: 16 MiB.
 const SPACE_STEP: u64 = 16 << 20;
 
+/// Why a truncated standard output ends a run.
+const SHRUNK: &str = "the backend truncated its own standard output, and records may be lost";
+
 /// Hears every fact, as it comes.
 pub type OnFact = Arc<dyn Fn(&FactLine) + Send + Sync>;
 
@@ -212,14 +215,19 @@ impl<'r> Drive<'r> {
         let err = captures.stderr.read(STDERR_CAP, |bytes| keep_end(stderr, bytes));
         let broken = match (out, err) {
             (Err(error), _) | (_, Err(error)) => Some(Ending::Capture(error.to_string())),
+            (Ok(Reached::Shrunk), _) => Some(Ending::Capture(SHRUNK.to_owned())),
             (Ok(out), Ok(err)) => {
                 self.is_behind = out == Reached::Pause || err == Reached::Pause;
-                truncated[1] |= err == Reached::Cap;
+                truncated[1] |= matches!(err, Reached::Cap | Reached::Shrunk);
+                if err == Reached::Shrunk {
+                    // A tool that opened /dev/stderr anew; no evidence is in it.
+                    captures.stderr.rewind();
+                }
                 let over = out == Reached::Cap;
                 (over && !std::mem::replace(&mut truncated[0], over)).then_some(Ending::Capped)
             }
         };
-        let broken = broken.or_else(|| self.out_of_space());
+        let broken = broken.or_else(|| self.overrun());
         let scan = self.scanner.scan();
         let progress = Progress {
             records: scan.records,
@@ -235,12 +243,18 @@ impl<'r> Drive<'r> {
         }
     }
 
-    fn out_of_space(&mut self) -> Option<Ending> {
-        let read = self.captures.stdout.offset() + self.captures.stderr.offset();
-        if read < self.space_checked_at + SPACE_STEP {
+    /// What was written counts, not what was read of it: the rest fills the disk as well.
+    fn overrun(&mut self) -> Option<Ending> {
+        let (stdout, stderr) = (&self.captures.stdout, &self.captures.stderr);
+        let [out, err] = [stdout, stderr].map(|capture| capture.length().unwrap_or(0));
+        if err > self.output_cap {
+            return Some(Ending::Capped);
+        }
+        let written = out.saturating_add(err);
+        if written < self.space_checked_at.saturating_add(SPACE_STEP) {
             return None;
         }
-        self.space_checked_at = read;
+        self.space_checked_at = written;
         let free = self.captures.stdout.free_space().ok()?;
         let message = format!("{free} bytes are free where it is captured");
         (free < FREE_FLOOR).then_some(Ending::Capture(message))

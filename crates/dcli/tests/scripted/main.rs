@@ -22,5 +22,6 @@ mod field_input;
 mod field_output;
 mod field_stream;
 mod field_tree;
+mod hostile_files;
 mod listing;
 mod never_ok;

@@ -1,0 +1,41 @@
+//! Reading a file that somebody else may have put there: never waited for, and bounded.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// The most bytes of one file: 4 MiB.
+const MOST: u64 = 4 << 20;
+
+/// The bytes of the regular file at `path`, following links. A pipe or a device in its place, which
+/// would block the reader or never end, is an error.
+///
+/// # Errors
+/// It cannot be opened or read, is not a regular file, or is longer than 4 MiB.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let meta = file.metadata()?;
+    if meta.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !meta.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST {
+        return Err(io::Error::other(format!("longer than {} MiB", MOST >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// As [`read`], for a text.
+///
+/// # Errors
+/// As [`read`], or it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    String::from_utf8(read(path)?).map_err(invalid)
+}
