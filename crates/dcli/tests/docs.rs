@@ -49,8 +49,10 @@ fn the_error_code_page_is_the_table_in_the_code() {
     let documented: Vec<(String, String)> =
         documented.into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
     let name = |code: &ErrorCode| serde_json::to_value(code).unwrap().as_str().unwrap().to_owned();
-    let coded: Vec<(String, String)> =
-        ErrorCode::TABLE.iter().map(|(code, class)| (name(code), class.name().to_owned())).collect();
+    let coded: Vec<(String, String)> = ErrorCode::TABLE
+        .iter()
+        .map(|(code, class)| (name(code), class.name().to_owned()))
+        .collect();
     assert_eq!(documented, coded);
 }
 
