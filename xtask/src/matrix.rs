@@ -58,6 +58,8 @@ const ALL: &[&str] = &[
     "qwen-0.15.10",
     "gemini-0.61.0",
 ];
+/// The CLIs that announce work in the background.
+const CLAUDE: &[&str] = &["claude-2.1.197", "claude-2.1.332"];
 const BOTH: &[User] = &[User::Root, User::Ordinary];
 const NORMAL: &[&str] = &["normal"];
 
@@ -91,6 +93,8 @@ pub(crate) const EXPECTED: &[Group] = &[
         endings: &["normal", "cancel", "deadline", "kill9"],
         proof: Proof::RedWithout,
     },
+    Group { line: "5", clis: CLAUDE, ..observed("background-work-stopped") },
+    Group { line: "5", clis: CLAUDE, ..observed("background-work-settled") },
     trials("hostile-trials-pid-namespace"),
     trials("hostile-trials-guardian"),
 ];

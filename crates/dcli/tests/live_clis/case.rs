@@ -6,6 +6,8 @@ use dcli_testkit::clis::{Cli, CliId};
 use dcli_testkit::evidence::Row;
 use dcli_testkit::process::{ORDINARY_USER, as_user};
 use dcli_testkit::room::Room;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::process::Command;
 
 /// Makes a CLI that is not installed a failure, and not a skip.
@@ -23,8 +25,14 @@ impl Case {
     pub(crate) fn all() -> Vec<Self> {
         let own = rustix::process::getuid().as_raw();
         let users = if own == 0 { vec![0, ORDINARY_USER] } else { vec![own] };
-        let clis = CliId::ALL.into_iter().filter_map(found);
-        clis.flat_map(|cli| users.iter().map(move |&uid| Self { cli: cli.clone(), uid })).collect()
+        let clis: Vec<Cli> = CliId::ALL.into_iter().filter_map(found).collect();
+        let programs = clis.iter().map(|cli| cli.program.as_path());
+        for program in programs.chain([Path::new(env!("CARGO_BIN_EXE_dcli"))]) {
+            assert_in_reach(program, &users);
+        }
+        clis.into_iter()
+            .flat_map(|cli| users.iter().map(move |&uid| Self { cli: cli.clone(), uid }))
+            .collect()
     }
 
     pub(crate) fn id(&self) -> CliId {
@@ -67,6 +75,19 @@ impl Case {
     fn other_user(&self) -> Option<u32> {
         (self.uid != rustix::process::getuid().as_raw()).then_some(self.uid)
     }
+}
+
+/// An ordinary user must be able to go through every directory above a program.
+fn assert_in_reach(program: &Path, users: &[u32]) {
+    let real = program.canonicalize().unwrap();
+    let is_open = |directory: &&Path| directory.metadata().unwrap().mode() & 0o001 != 0;
+    let closed = real.ancestors().skip(1).find(|directory| !is_open(directory));
+    assert!(
+        users.len() == 1 || closed.is_none(),
+        "{} is out of an ordinary user's reach: {closed:?} is closed; see DCLI_CLIS and \
+         CARGO_TARGET_DIR",
+        real.display()
+    );
 }
 
 fn found(id: CliId) -> Option<Cli> {

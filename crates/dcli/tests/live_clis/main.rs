@@ -3,6 +3,7 @@
 
 mod access;
 mod answers;
+mod background;
 mod case;
 mod containment;
 mod failures;

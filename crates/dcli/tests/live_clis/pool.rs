@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::slice::Iter;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -41,6 +40,8 @@ pub(crate) struct Cell {
     pub(crate) case: Case,
     /// Panics when it is not seen.
     pub(crate) look: Box<dyn Fn(&Case) + Send + Sync>,
+    /// It spends its time waiting, and so runs beside the others without a slot.
+    pub(crate) waits: bool,
 }
 
 impl Cell {
@@ -49,7 +50,7 @@ impl Cell {
         case: &Case,
         look: impl Fn(&Case) + Send + Sync + 'static,
     ) -> Self {
-        Self { what: what.to_owned(), case: case.clone(), look: Box::new(look) }
+        Self { what: what.to_owned(), case: case.clone(), look: Box::new(look), waits: false }
     }
 
     fn title(&self) -> String {
@@ -60,9 +61,13 @@ impl Cell {
 /// Runs all cells, says which executors were measured, and fails if one cell failed.
 pub(crate) fn run(suite: &str, cells: &[Cell]) {
     let began = Instant::now();
-    let next = Mutex::new(cells.iter());
+    let (waiting, busy): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| cell.waits);
+    let next = Mutex::new(busy.into_iter());
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
+        for cell in &waiting {
+            scope.spawn(|| note(suite, cell, &failed));
+        }
         for _ in 0..SLOTS {
             scope.spawn(|| work(suite, &next, &failed));
         }
@@ -80,18 +85,26 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn work(suite: &str, next: &Mutex<Iter<'_, Cell>>, failed: &Mutex<Vec<String>>) {
+fn work<'c>(
+    suite: &str,
+    next: &Mutex<impl Iterator<Item = &'c Cell>>,
+    failed: &Mutex<Vec<String>>,
+) {
     loop {
         let cell = locked(next).next();
         let Some(cell) = cell else { return };
-        if !passes(suite, cell) {
-            locked(failed).push(cell.title());
-        }
+        note(suite, cell, failed);
+    }
+}
+
+fn note(suite: &str, cell: &Cell, failed: &Mutex<Vec<String>>) {
+    if !passes(suite, cell) {
+        locked(failed).push(cell.title());
     }
 }
 
 fn passes(suite: &str, cell: &Cell) -> bool {
-    let _slot = Slot::take();
+    let _slot = (!cell.waits).then(Slot::take);
     let began = Instant::now();
     let looked = catch_unwind(AssertUnwindSafe(|| (cell.look)(&cell.case)));
     let word = if looked.is_ok() { "seen" } else { "FAILED" };
