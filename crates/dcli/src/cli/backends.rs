@@ -11,7 +11,7 @@ use super::args::Backends;
 use crate::config;
 use crate::exec::Host;
 use crate::exec::version::{Standing, look, standing};
-use crate::report::human::printable;
+use crate::report::human::{printable, say};
 use crate::report::json;
 
 /// The version of the shape of `backends --json`.
@@ -70,7 +70,6 @@ struct Error<'a> {
 }
 
 fn failed(as_json: bool, class: FailureClass, message: &str) -> u8 {
-    use std::io::Write;
     let exit_code = class.exit_code();
     if as_json {
         let hint = "correct or remove the file that the message names";
@@ -79,7 +78,7 @@ fn failed(as_json: bool, class: FailureClass, message: &str) -> u8 {
         let _ =
             json::line(&mut io::stdout().lock(), &Failed { schema_version: SCHEMA_VERSION, error });
     }
-    let _ = writeln!(io::stderr().lock(), "dcli: {message}");
+    say(&format!("dcli: {message}"));
     exit_code
 }
 
@@ -128,7 +127,7 @@ fn table(listing: &Listing) -> String {
             None if backend.install.is_empty() => "not found".to_owned(),
             None => format!("not found; {}", printable(&backend.install, 120)),
         };
-        let version = backend.version.as_deref().unwrap_or("-");
+        let version = printable(backend.version.as_deref().unwrap_or("-"), 24);
         let line = format!(
             "{:<12} {:<8} {version:<12} {standing:<14} {program}\n",
             backend.id, backend.source

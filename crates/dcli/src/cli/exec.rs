@@ -2,21 +2,22 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcli_contain::Entry;
 use dcli_core::envelope::{Data, ErrorCode, ResultEnvelope};
 use dcli_core::executor::{Executor, Source};
 use dcli_core::fact::Warning;
 use dcli_core::gate::{Caps, Choice, Layer};
-use serde::Serialize;
 
 use super::args::Exec;
+use super::events::{self, Events, Spool};
 use super::progress::Progress;
 use super::{prompt, signals};
 use crate::config::{self, Policy};
-use crate::exec::{Hooks, Host, Inherit, ModelChoice, Request, Timeouts, exec, stamp};
-use crate::report::human::printable;
+use crate::exec::{self, Hooks, Host, Inherit, ModelChoice, Request, Timeouts};
+use crate::report::human::{self, printable};
 use crate::report::json;
 
 /// Why nothing was run.
@@ -25,14 +26,20 @@ struct Refused(ErrorCode, String);
 /// Runs the subcommand; its answer is the exit code.
 pub(super) fn run(args: Exec, backend: Option<&str>) -> u8 {
     let (text, events) = (args.text, args.events);
-    let shown = Arc::new(Shown::default());
-    let envelope = prepare(args, backend).map_or_else(refusal, |(host, request, warning)| {
-        perform(&host, request, warning, events.then(|| Arc::clone(&shown)))
-    });
+    let mut shown = None;
+    let envelope = prepare(args, backend)
+        .and_then(|prepared| {
+            shown = if events { Some(spooled()?) } else { None };
+            Ok(prepared)
+        })
+        .map_or_else(refusal, |(host, request, warning)| {
+            perform(&host, request, warning, shown.as_ref().map(Events::spool))
+        });
     let code = envelope.exit_code();
-    let printed = match (text, events) {
-        (true, _) => print_text(&envelope),
-        (_, true) => shown.envelope(&envelope),
+    let printed = match (text, events, shown) {
+        (true, ..) => print_text(&envelope),
+        (_, true, Some(shown)) => shown.end(&envelope),
+        (_, true, None) => events::line(1, &envelope),
         _ => json::line(&mut io::stdout().lock(), &envelope),
     };
     match printed {
@@ -48,9 +55,16 @@ pub(super) fn run(args: Exec, backend: Option<&str>) -> u8 {
 pub(super) fn print_unread(envelope: &ResultEnvelope, events: bool) {
     // The message is on standard error too, and the exit code says the same.
     let _ = match events {
-        true => Shown::default().envelope(envelope),
+        true => events::line(1, envelope),
         false => json::line(&mut io::stdout().lock(), envelope),
     };
+}
+
+fn spooled() -> Result<Events, Refused> {
+    exec::scratch_file().and_then(Events::new).map_err(|error| {
+        let message = format!("no directory for the events can be written ({error})");
+        Refused(ErrorCode::ExecutorPermissionDenied, format!("{message}; nothing was started"))
+    })
 }
 
 fn refusal(refused: Refused) -> ResultEnvelope {
@@ -59,13 +73,9 @@ fn refusal(refused: Refused) -> ResultEnvelope {
     ResultEnvelope::refused(code, message)
 }
 
-/// Errors are for people too: on standard error, beside the envelope. What a file of a repository
-/// says can be in them, so that no line may reach a terminal raw.
+/// Errors are for people too: on standard error, beside the envelope.
 fn say(message: &str) {
-    use std::io::Write;
-    let lines: Vec<String> = message.lines().map(|line| printable(line, 2000)).collect();
-    // Nobody can be told where standard error is closed.
-    let _ = writeln!(io::stderr().lock(), "dcli: {}", lines.join("\n"));
+    human::say(&format!("dcli: {message}"));
 }
 
 fn invalid(message: impl std::fmt::Display) -> Refused {
@@ -164,23 +174,25 @@ fn perform(
     host: &Host,
     request: Request,
     warning: Option<Warning>,
-    shown: Option<Arc<Shown>>,
+    spool: Option<Arc<Spool>>,
 ) -> ResultEnvelope {
     let progress = Arc::new(Progress::new(&request.executor.record.id));
     let line = Arc::clone(&progress);
     let hooks = Hooks {
         on_fact: Some(Arc::new(move |fact| {
             line.fact(&fact.fact);
-            if let Some(shown) = &shown {
-                shown.fact(fact);
+            if let Some(spool) = &spool {
+                spool.fact(fact);
             }
         })),
         ..Hooks::default()
     };
-    if let Err(error) = signals::cancel_on_signals(hooks.cancel.clone()) {
+    let is_over = Arc::new(AtomicBool::new(false));
+    if let Err(error) = signals::cancel_on_signals(hooks.cancel.clone(), Arc::clone(&is_over)) {
         say(&format!("signals will not cancel this run: {error}"));
     }
-    let mut envelope = exec(host, request, &hooks);
+    let mut envelope = exec::exec(host, request, &hooks);
+    is_over.store(true, Ordering::Relaxed);
     progress.end();
     if let (Some(warning), Data::Run(run)) = (warning, &mut envelope.data) {
         run.run.warnings.insert(0, warning);
@@ -196,41 +208,5 @@ fn print_text(envelope: &ResultEnvelope) -> io::Result<()> {
     match result.filter(|_| envelope.exit_code() == 0) {
         Some(result) => json::raw(&mut io::stdout().lock(), result),
         None => Ok(()),
-    }
-}
-
-/// Facts on standard output as they come, and the envelope last.
-#[derive(Default)]
-struct Shown {
-    last: Mutex<u64>,
-}
-
-#[derive(Serialize)]
-struct EnvelopeLine<'a> {
-    schema_version: u32,
-    seq: u64,
-    at: String,
-    r#type: &'static str,
-    envelope: &'a ResultEnvelope,
-}
-
-impl Shown {
-    fn fact(&self, line: &dcli_core::fact::FactLine) {
-        if let Ok(mut last) = self.last.lock() {
-            *last = line.seq;
-        }
-        // A reader that has gone is told nothing more; the run goes on to its end.
-        let _ = json::line(&mut io::stdout().lock(), line);
-    }
-
-    fn envelope(&self, envelope: &ResultEnvelope) -> io::Result<()> {
-        let line = EnvelopeLine {
-            schema_version: dcli_core::fact::SCHEMA_VERSION,
-            seq: self.last.lock().map_or(0, |last| *last) + 1,
-            at: stamp::now(),
-            r#type: "envelope",
-            envelope,
-        };
-        json::line(&mut io::stdout().lock(), &line)
     }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod backends;
 mod demo;
+mod events;
 mod exec;
 mod progress;
 mod prompt;
@@ -37,14 +38,15 @@ pub fn main() -> ExitCode {
 
 /// A command line that cannot be read: exit 2, and an envelope where `exec` was meant.
 fn usage(words: &[std::ffi::OsString], error: &clap::Error) -> ExitCode {
-    // A closed standard error must not turn a usage error into another one.
-    let _ = error.print();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // A closed standard output is a quiet end.
+        let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    let text = error.render().to_string();
+    crate::report::human::say(text.trim_end());
     let is = |word: &str| words.iter().any(|found| found == word);
     if is("exec") && !is("--text") {
-        let text = error.render().to_string();
         let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let message = format!("{reason}; nothing was started; see 'dcli exec --help'");
         let envelope = ResultEnvelope::refused(ErrorCode::RequestInvalid, message);

@@ -23,6 +23,7 @@ pub mod version;
 
 pub use crate::backend::environment::Inherit;
 pub use crate::supervise::cancel::Cancel;
+pub(crate) use crate::supervise::capture::scratch_file;
 pub use crate::supervise::drive::OnFact;
 pub use crate::supervise::stamp;
 pub use host::{Hooks, Host, Timing};

@@ -1,5 +1,7 @@
 //! Foreign text made fit for a terminal: nothing in it can move the cursor or hide itself.
 
+use std::io::Write;
+
 /// `text` without control characters (they become `·`), ANSI escapes, and characters that reorder
 /// or hide text, on one line of at most `most` characters.
 #[must_use]
@@ -18,6 +20,14 @@ pub fn printable(text: &str, most: usize) -> String {
         shown.push(letter);
     }
     shown
+}
+
+/// Says `message` on standard error. What a file of a repository or an argument holds can be in it,
+/// so that no line reaches a terminal raw.
+pub fn say(message: &str) {
+    let lines: Vec<String> = message.lines().map(|line| printable(line, 2000)).collect();
+    // Nobody can be told where standard error is closed.
+    let _ = writeln!(std::io::stderr().lock(), "{}", lines.join("\n"));
 }
 
 /// Bidirectional overrides and isolates, zero-width characters, tags, and line separators.

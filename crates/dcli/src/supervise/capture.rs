@@ -63,8 +63,7 @@ impl Captures {
 
 impl Capture {
     fn new() -> io::Result<Self> {
-        let file = in_some_directory(|directory| tempfile::tempfile_in(directory))?;
-        Ok(Self { file, offset: 0 })
+        Ok(Self { file: scratch_file()?, offset: 0 })
     }
 
     fn writer(&self) -> io::Result<OwnedFd> {
@@ -153,6 +152,11 @@ impl PromptFile {
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
+}
+
+/// An unlinked file for what is on its way, where captures are made too.
+pub(crate) fn scratch_file() -> io::Result<File> {
+    in_some_directory(|directory| tempfile::tempfile_in(directory))
 }
 
 fn in_some_directory<T>(make: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {

@@ -5,6 +5,7 @@
 
 mod bad_prompt;
 mod bad_request;
+mod blocked_reader;
 mod clause_answer;
 mod clause_end;
 mod clause_environment;

@@ -164,6 +164,17 @@ impl<'s> Exec<'s> {
         self
     }
 
+    /// With SIGHUP ignored by whoever starts it.
+    pub(crate) fn under_nohup(mut self) -> Self {
+        let mut command = Command::new("nohup");
+        command.arg(self.command.get_program()).args(self.command.get_args()).env_clear();
+        command.envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(self.stage.room.work()).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command = command;
+        self
+    }
+
     /// The prompt, in words, behind `--`.
     pub(crate) fn words(mut self, words: impl AsRef<OsStr>) -> Self {
         self.words.push(words.as_ref().to_owned());
