@@ -212,7 +212,7 @@ impl Trial<'_> {
         let marker = Marker::new();
         let limit = match self.ending() {
             // A control has to be up before its end, or there is nothing to be left.
-            Ending::Deadline if !self.contained => Duration::from_secs(5),
+            Ending::Deadline if !self.contained => Duration::from_secs(10),
             Ending::Deadline => Duration::from_millis(200 + self.chance(600)),
             _ => HANG_LIMIT,
         };
