@@ -9,7 +9,7 @@ use crate::suite::Report;
 use crate::tally::Tally;
 use crate::verdict::{self, Count, Terms};
 use crate::workspace::{IntegrationTests, Workspace};
-use crate::{clis, command, deny, evidence, matrix, packages, toolchain};
+use crate::{clis, command, deny, evidence, matrix, packages, reach, toolchain};
 
 /// Turns every skip of a test into its failure.
 const REQUIRE_ALL: &str = "DCLI_REQUIRE_ALL";
@@ -35,6 +35,11 @@ pub(crate) fn run(extent: Extent) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if extent == Extent::Full
+        && let Some(code) = reach::check_elsewhere(&workspace.root)
+    {
+        return code;
+    }
     let mut check = Check { extent, workspace, report: Report::new() };
     check.static_suites();
     check.installations();

@@ -12,6 +12,7 @@ mod error;
 mod evidence;
 mod matrix;
 mod packages;
+mod reach;
 mod suite;
 mod tally;
 mod toolchain;
