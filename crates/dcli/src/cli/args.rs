@@ -12,7 +12,7 @@ use dcli_core::executor::access::Access;
 #[derive(Debug, Parser)]
 #[command(name = "dcli", version, about, propagate_version = true, max_term_width = 100)]
 pub(super) struct Cli {
-    /// Which backend runs it [default: the policy's, else the configuration's, else claude].
+    /// Which backend runs it [default: the project policy's, else config.toml's, else claude].
     #[arg(long, alias = "executor", value_name = "ID", global = true)]
     pub backend: Option<String>,
     #[command(subcommand)]
@@ -31,16 +31,16 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct Exec {
-    /// The prompt, in words. Piped standard input follows them.
+    /// The prompt, in words. Piped standard input follows them, after a blank line.
     #[arg(value_name = "WORDS")]
     pub words: Vec<String>,
-    /// Use the executor record in this file.
+    /// Use the executor record in this file (docs/records.md).
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// The working directory [default: this one].
     #[arg(long, alias = "repo", value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Read the prompt from this file.
+    /// Read the prompt from this file, in place of words.
     #[arg(long, value_name = "FILE")]
     pub prompt_file: Option<PathBuf>,
     /// The model, by the backend's own name for it.
@@ -49,13 +49,13 @@ pub(super) struct Exec {
     /// What the run may change: read-only, workspace or unconfined.
     #[arg(long, value_name = "ACCESS", default_value = "read-only")]
     pub access: Access,
-    /// End the run after this long [default: 1800].
+    /// End the run after this many seconds [default: 1800].
     #[arg(long, alias = "timeout-sec", value_name = "N", value_parser = seconds, allow_negative_numbers = true)]
     pub hard_timeout_sec: Option<Duration>,
-    /// End the run after this long without record, open tool call or CPU use [default: 600].
+    /// End the run after this long without output record, open tool call or CPU use [default: 600].
     #[arg(long, value_name = "N", value_parser = seconds, allow_negative_numbers = true)]
     pub idle_timeout_sec: Option<Duration>,
-    /// End the run if no record came after this long [default: 120].
+    /// End the run if no output record came after this long [default: 120].
     #[arg(long, value_name = "N", value_parser = seconds, allow_negative_numbers = true)]
     pub startup_timeout_sec: Option<Duration>,
     /// Inherit only these variables (an empty list: none) [default: all].
@@ -70,10 +70,10 @@ pub(super) struct Exec {
     /// Run this program for the record's command.
     #[arg(long, value_name = "PATH")]
     pub command: Option<PathBuf>,
-    /// Demand a containment: pid-namespace, guardian, process-group or none; with + or better.
+    /// Demand a containment: pid-namespace, guardian, process-group or none; KIND+: or better.
     #[arg(long, value_name = "KIND", value_parser = requirement)]
     pub containment: Option<Requirement>,
-    /// Print the result only.
+    /// Print the result only, and nothing where the run is not ok.
     #[arg(long, conflicts_with = "events")]
     pub text: bool,
     /// Print facts as JSONL while it runs, and the envelope last.
