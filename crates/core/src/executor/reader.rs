@@ -87,15 +87,26 @@ impl Reader {
         }
     }
 
-    /// The object among noise: it must begin a line and end one.
+    /// The object among noise: the first whole one that begins a line, and none that lies inside
+    /// another that is cut.
     fn embedded(&mut self, bytes: &[u8], projection: &Projection, each: &mut impl FnMut(Fact)) {
         let text = String::from_utf8_lossy(bytes);
         let starts = text.match_indices('{').map(|(at, _)| at);
         let mut starts = starts.filter(|at| text[..*at].ends_with('\n') || *at == 0);
+        // No byte is read twice: time stays linear, whatever the noise.
+        let mut read = 0;
         let found = starts.find_map(|at| {
+            if at < read {
+                return None;
+            }
             let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
-            let value = values.next()?.ok()?;
-            Some((at, at + values.byte_offset(), value))
+            match values.next()? {
+                Ok(value) => Some((at, at + values.byte_offset(), value)),
+                Err(error) => {
+                    read = at + read_until(&text[at..], &error);
+                    None
+                }
+            }
         });
         let Some((start, end, value)) = found else {
             self.scan.cut = text.contains('{');
@@ -289,6 +300,13 @@ impl Reader {
         self.scan.tokens = self.tally.tokens();
         self.scan.cost = self.tally.cost();
     }
+}
+
+/// How much of `text` was read before `error`; its last byte may begin something else.
+fn read_until(text: &str, error: &serde_json::Error) -> usize {
+    let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
+    let line = std::iter::once(0).chain(newlines).nth(error.line().saturating_sub(1));
+    (line.unwrap_or(text.len()) + error.column()).saturating_sub(1).min(text.len())
 }
 
 fn holds(text: &str, phrase: &str) -> bool {

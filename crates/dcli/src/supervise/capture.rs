@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use tempfile::NamedTempFile;
@@ -17,6 +18,8 @@ const CHUNK: usize = 256 * 1024;
 /// The most that one call reads: 4 MiB. A backend that writes faster than it is read must not keep
 /// the loop from its deadlines.
 const STEP: u64 = 4 << 20;
+/// The longest that one call goes on reading, for records that take their time: 100 ms.
+const LONGEST: Duration = Duration::from_millis(100);
 
 /// Less free space than this on the capture's file system ends a run: 64 MiB.
 pub(crate) const FREE_FLOOR: u64 = 64 << 20;
@@ -90,12 +93,13 @@ impl Capture {
     pub(crate) fn read(&mut self, cap: u64, mut each: impl FnMut(&[u8])) -> io::Result<Reached> {
         let mut chunk = vec![0_u8; CHUNK];
         let pause = self.offset.saturating_add(STEP);
+        let begun = Instant::now();
         loop {
             let room = usize::try_from(cap - self.offset.min(cap)).unwrap_or(CHUNK).min(CHUNK);
             if room == 0 {
                 return self.at_cap();
             }
-            if self.offset >= pause {
+            if self.offset >= pause || begun.elapsed() > LONGEST {
                 return Ok(Reached::Pause);
             }
             let count = match self.file.read_at(&mut chunk[..room], self.offset) {
