@@ -36,8 +36,9 @@ pub(crate) struct Executable {
 /// What changes when a file is overwritten in place. Replacing it by name does not matter.
 type Fingerprint = (u64, SystemTime);
 
-/// An executable that cannot be used as the init.
-#[derive(Debug, thiserror::Error)]
+/// An executable that cannot be used as the init. Its `Debug` is its message, since a `main` that
+/// returns it shows that.
+#[derive(thiserror::Error)]
 pub enum EntryError {
     /// This program did not call [`entry`] first in its `main`.
     #[error(
@@ -69,6 +70,12 @@ pub enum EntryError {
         /// What was wrong.
         source: io::Error,
     },
+}
+
+impl std::fmt::Debug for EntryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
 }
 
 impl Entry {

@@ -1,6 +1,6 @@
 //! The outcome table: what evidence and ending of a run amount to. First row that fits wins.
 
-use crate::envelope::{ErrorCode, Status};
+use crate::envelope::{ErrorCode, Status, summarise};
 use crate::executor::rule::Signal;
 use crate::executor::scan::Scan;
 use crate::exit::FailureClass;
@@ -139,7 +139,11 @@ fn interrupted(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
             "the run was cancelled before it completed".to_owned(),
         ),
         Ending::Deadline(limit) => {
-            failed(ErrorCode::ExecutorTimedOut, FailureClass::Timeout, timed_out(*limit, around))
+            let reported = scan.failure.as_ref().map_or_else(String::new, |failure| {
+                format!("; the backend had reported: {}", summarise(&failure.message))
+            });
+            let message = timed_out(*limit, around) + &reported;
+            failed(ErrorCode::ExecutorTimedOut, FailureClass::Timeout, message)
         }
         Ending::Signalled(signal) if !scan.complete() => failed(
             ErrorCode::ExecutorRunFailed,
@@ -208,8 +212,7 @@ fn exited(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
         return None;
     }
     let last = around.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let said =
-        last.map_or_else(String::new, |line| format!(": {}", crate::envelope::summarise(line)));
+    let said = last.map_or_else(String::new, |line| format!(": {}", summarise(line)));
     let message = format!("the backend exited {code} without a good terminal record{said}");
     let signal = around.stderr_signals.iter().find(|s| around.stderr.contains(&s.contains));
     let failure = match signal {

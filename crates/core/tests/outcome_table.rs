@@ -56,6 +56,8 @@ fn what_ended_it_before_completion_comes_first() {
         row(&capture, scan, ErrorCode::ExecutorRunFailed, Class::Internal);
     }
     assert_eq!(judged(&Ending::Cancelled, &silent()).status, Status::Cancelled);
+    let timed_out = judged(&Ending::Deadline(Limit::Hard), &failing).error.unwrap().1;
+    assert!(timed_out.message.ends_with("the backend had reported: no"), "{timed_out:?}");
 }
 
 #[test]

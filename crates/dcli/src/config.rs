@@ -91,8 +91,6 @@ pub struct Policy {
     /// Only read-only runs.
     #[serde(default)]
     pub read_only: bool,
-    /// The most tokens of one run.
-    pub max_total_tokens: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -147,16 +145,30 @@ pub fn policy(directory: &Path) -> Result<Policy, ConfigError> {
 /// supplies one.
 ///
 /// # Errors
-/// A record is invalid.
+/// A record is invalid. Nothing is run then: it may be meant to take the place of a shipped one.
 pub fn catalogue() -> Result<Catalogue, ConfigError> {
-    let mut catalogue = Catalogue::shipped()?;
+    let (catalogue, refused) = catalogue_with_refused()?;
+    match refused.into_iter().next() {
+        Some((_, error)) => Err(error),
+        None => Ok(catalogue),
+    }
+}
+
+/// The valid records, and the files of the user's that are refused, each with its reason.
+///
+/// # Errors
+/// The directory cannot be read, or a shipped record is invalid.
+pub fn catalogue_with_refused() -> Result<(Catalogue, Vec<(PathBuf, ConfigError)>), ConfigError> {
+    let (mut catalogue, mut refused) = (Catalogue::shipped()?, Vec::new());
     let Some(directory) = layout::configuration().map(|base| base.join("executors")) else {
-        return Ok(catalogue);
+        return Ok((catalogue, refused));
     };
     for path in toml_files(&directory)? {
-        add(&mut catalogue, &path, Source::User)?;
+        if let Err(error) = add(&mut catalogue, &path, Source::User) {
+            refused.push((path, error));
+        }
     }
-    Ok(catalogue)
+    Ok((catalogue, refused))
 }
 
 /// Adds the record in `path`.
@@ -208,7 +220,6 @@ impl Policy {
             ("hard_timeout_sec", self.hard_timeout_sec),
             ("idle_timeout_sec", self.idle_timeout_sec),
             ("startup_timeout_sec", self.startup_timeout_sec),
-            ("max_total_tokens", self.max_total_tokens),
         ];
         let bad = |value: f64| !value.is_finite() || value <= 0.0 || value > 1e12;
         match figures.iter().find(|(_, value)| value.is_some_and(bad)) {

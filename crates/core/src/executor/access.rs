@@ -55,12 +55,30 @@ impl Natives {
     #[must_use]
     pub fn collision<'a>(&self, extra: &'a [String]) -> Option<&'a str> {
         let hits = |index: usize| {
-            self.flags.iter().any(|flag| match flag.starts_with('-') {
+            self.deciding().any(|flag| match flag.starts_with('-') {
                 true => names_flag(&extra[index], flag),
                 false => configured(extra, index).is_some_and(|setting| names_key(setting, flag)),
             })
         };
         (0..extra.len()).find(|index| hits(*index)).map(|index| extra[index].as_str())
+    }
+}
+
+impl Natives {
+    /// What decides access: the record's list, and every flag by which it expresses access itself.
+    fn deciding(&self) -> impl Iterator<Item = &str> {
+        let natives = [
+            Some(&self.read_only),
+            Some(&self.workspace),
+            Some(&self.unconfined),
+            self.enforced_read_only.as_ref(),
+            self.enforced_workspace.as_ref(),
+        ];
+        let args = natives.into_iter().flatten().flat_map(|native| &native.args);
+        let own =
+            args.filter(|arg| arg.starts_with('-') && !matches!(arg.as_str(), "-c" | "--config"));
+        let names = own.map(|arg| arg.split_once('=').map_or(arg.as_str(), |(flag, _)| flag));
+        self.flags.iter().map(String::as_str).chain(names)
     }
 }
 
@@ -112,6 +130,17 @@ mod tests {
             let extra: Vec<String> = spelling.iter().map(ToString::to_string).collect();
             assert!(natives().collision(&extra).is_some(), "{spelling:?}");
         }
+    }
+
+    #[test]
+    fn a_flag_by_which_the_record_expresses_access_counts_although_it_is_not_listed() {
+        let text =
+            "[read_only]\n[workspace]\nargs = ['--mode=edit']\n[unconfined]\nargs = ['--yolo']";
+        let natives: Natives = toml::from_str(text).unwrap();
+        for argument in ["--yolo", "--mode", "--mode=all"] {
+            assert_eq!(natives.collision(&[argument.to_owned()]), Some(argument));
+        }
+        assert_eq!(natives.collision(&["--modern".to_owned()]), None);
     }
 
     #[test]

@@ -31,6 +31,20 @@ pub enum RecordError {
     },
 }
 
+/// The longest piece of a record's line that a message repeats, in characters.
+const QUOTED: usize = 80;
+
+/// The parser's message on one line, with the record's line that it is about: that names the key.
+fn shape_message(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().trim().replace('\n', " ");
+    let Some(span) = error.span() else { return message };
+    let before = text.get(..span.start).unwrap_or(text);
+    let number = before.matches('\n').count();
+    let line = text.lines().nth(number).unwrap_or_default().trim();
+    let quoted: String = line.chars().take(QUOTED).collect();
+    format!("line {}, `{quoted}`: {message}", number + 1)
+}
+
 type Finding = (String, String);
 
 impl Record {
@@ -41,7 +55,7 @@ impl Record {
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, RecordError> {
         let record: Record = toml::from_str(text).map_err(|error| RecordError::Shape {
             origin: origin.to_owned(),
-            message: error.to_string().trim_end().to_owned(),
+            message: shape_message(text, &error),
         })?;
         match record.problems().into_iter().next() {
             None => Ok(record),

@@ -21,6 +21,14 @@ const SCHEMA_VERSION: u32 = 1;
 struct Listing {
     schema_version: u32,
     backends: Vec<Backend>,
+    refused: Vec<RefusedRecord>,
+}
+
+/// A file of the user's that is no valid record: while it is there, nothing is run.
+#[derive(Serialize)]
+struct RefusedRecord {
+    origin: String,
+    message: String,
 }
 
 #[derive(Serialize)]
@@ -83,8 +91,8 @@ fn failed(as_json: bool, class: FailureClass, message: &str) -> u8 {
 }
 
 fn listing() -> Result<Listing, (FailureClass, String)> {
-    let catalogue =
-        config::catalogue().map_err(|error| (FailureClass::UsageError, error.to_string()))?;
+    let (catalogue, refused) = config::catalogue_with_refused()
+        .map_err(|error| (FailureClass::UsageError, error.to_string()))?;
     let entry = Entry::current().map_err(|error| (FailureClass::Environment, error.to_string()))?;
     let host = Host::new(entry);
     let backends = catalogue.iter().map(|executor| {
@@ -105,7 +113,15 @@ fn listing() -> Result<Listing, (FailureClass, String)> {
             install: record.install.clone(),
         }
     });
-    Ok(Listing { schema_version: SCHEMA_VERSION, backends: backends.collect() })
+    let refused = refused.into_iter().map(|(path, error)| RefusedRecord {
+        origin: path.display().to_string(),
+        message: error.to_string(),
+    });
+    Ok(Listing {
+        schema_version: SCHEMA_VERSION,
+        backends: backends.collect(),
+        refused: refused.collect(),
+    })
 }
 
 fn table(listing: &Listing) -> String {
@@ -133,6 +149,10 @@ fn table(listing: &Listing) -> String {
             backend.id, backend.source
         );
         text.push_str(&line);
+    }
+    for refused in &listing.refused {
+        let message = printable(&refused.message, 400);
+        text.push_str(&format!("refused: {message}; nothing is run while it is there\n"));
     }
     text
 }

@@ -9,7 +9,7 @@ use dcli_contain::Entry;
 use dcli_core::envelope::{Data, ErrorCode, ResultEnvelope};
 use dcli_core::executor::{Executor, Source};
 use dcli_core::fact::Warning;
-use dcli_core::gate::{Caps, Choice, Layer};
+use dcli_core::gate::{Choice, Layer};
 
 use super::args::Exec;
 use super::events::{self, Events, Spool};
@@ -97,7 +97,7 @@ fn prepare(args: Exec, backend: Option<&str>) -> Result<(Host, Request, Option<W
         Refused(ErrorCode::ExecutorUnavailable, format!("{error}; nothing was started"))
     })?;
     let request = request(args, executor, chosen_by, (cwd, prompt.text, &policy));
-    Ok((capped(Host::new(entry), &policy)?, request, prompt.warning))
+    Ok((Host::new(entry), request, prompt.warning))
 }
 
 fn executor(
@@ -164,12 +164,6 @@ fn request(
     }
 }
 
-fn capped(host: Host, policy: &Policy) -> Result<Host, Refused> {
-    let Some(tokens) = policy.max_total_tokens else { return Ok(host) };
-    let caps = Caps::UNLIMITED.with_max_total_cost(tokens).map_err(invalid)?;
-    Ok(host.with_caps(caps))
-}
-
 fn perform(
     host: &Host,
     request: Request,
@@ -188,6 +182,11 @@ fn perform(
         ..Hooks::default()
     };
     let is_over = Arc::new(AtomicBool::new(false));
+    let line = Arc::clone(&progress);
+    hooks.cancel.listen(move || {
+        line.cancelling();
+        true
+    });
     if let Err(error) = signals::cancel_on_signals(hooks.cancel.clone(), Arc::clone(&is_over)) {
         say(&format!("signals will not cancel this run: {error}"));
     }

@@ -56,6 +56,14 @@ impl Progress {
         bar.set_message(format!("{}{tokens}", seen.doing));
     }
 
+    /// Says that a cancel is under way.
+    pub(super) fn cancelling(&self) {
+        if let (Some(bar), Ok(mut seen)) = (&self.bar, self.seen.lock()) {
+            seen.doing = "cancelling; Ctrl-C again ends it now".to_owned();
+            bar.set_message(seen.doing.clone());
+        }
+    }
+
     /// Takes the line away.
     pub(super) fn end(&self) {
         if let Some(bar) = &self.bar {

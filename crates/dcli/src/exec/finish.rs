@@ -171,7 +171,10 @@ fn tree_warnings(driven: &Driven) -> Vec<Warning> {
     let after_end = matches!(driven.ending, Ending::Exited(_) | Ending::Signalled(_));
     if driven.aftermath.left_behind > 0 && after_end {
         let count = driven.aftermath.left_behind;
-        let message = format!("{count} processes were left behind by the backend and were ended");
+        let message = match count {
+            1 => "1 process was left behind by the backend and was ended".to_owned(),
+            _ => format!("{count} processes were left behind by the backend and were ended"),
+        };
         warnings.push(Warning::new("left_behind", message));
     }
     match &driven.aftermath.survivors {

@@ -200,14 +200,15 @@ fn program(host: &Host, request: &Request, record: &Record) -> Result<Program, R
     };
     let search = host.variable("PATH").map(OsString::as_os_str);
     find(&command, search, &record.native_executable).map_err(|error| {
-        let install = match (&error, record.install.as_str()) {
-            (ProgramError::NotExecutable { .. }, _) | (_, "") => String::new(),
-            (_, install) => format!("; install it with: {install}"),
+        let remedy = match (&error, &request.command, record.install.as_str()) {
+            (_, Some(_), _) => "name an executable file with --command".to_owned(),
+            (ProgramError::NotExecutable { .. }, None, _) | (_, None, "") => {
+                "name it with --command".to_owned()
+            }
+            (_, None, install) => format!("install it with: {install}; or name it with --command"),
         };
-        let message = format!(
-            "{} cannot be run: {error}; nothing was started{install}; or name it with --command",
-            record.display_name
-        );
+        let name = &record.display_name;
+        let message = format!("{name} cannot be run: {error}; nothing was started; {remedy}");
         refuse(ErrorCode::ExecutorUnavailable, message)
     })
 }

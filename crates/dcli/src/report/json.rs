@@ -17,7 +17,7 @@ pub fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
 /// Writes `text` as it is.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub fn raw(out: &mut impl Write, text: &str) -> io::Result<()> {
     quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
