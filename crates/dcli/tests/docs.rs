@@ -76,9 +76,47 @@ fn the_readme_names_the_two_commands() {
 }
 
 #[test]
+fn the_page_names_every_warning_code_of_the_sources_and_no_other() {
+    let envelope = page("docs/envelope.md");
+    let section = envelope.split("## Warnings").nth(1).unwrap().split("\n## ").next().unwrap();
+    let is_code = |cell: &str| cell.contains('_') || cell == "survivors";
+    let mut documented: Vec<String> =
+        rows(section, is_code).into_iter().map(|row| row[0].clone()).collect();
+    let mut coded = Vec::new();
+    for directory in ["crates/core/src", "crates/dcli/src"] {
+        collect_codes(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(directory),
+            &mut coded,
+        );
+    }
+    documented.sort();
+    coded.sort();
+    coded.dedup();
+    assert!(coded.len() > 5, "the sources were not found");
+    assert_eq!(documented, coded);
+}
+
+/// The first argument of every `Warning::new` below `directory`.
+fn collect_codes(directory: &Path, codes: &mut Vec<String>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_codes(&path, codes);
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let calls = text.split("Warning::new(").skip(1);
+        let quoted = calls.filter_map(|rest| rest.trim_start().strip_prefix('"'));
+        codes.extend(quoted.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
+    }
+}
+
+#[test]
 fn every_link_of_the_pages_leads_to_a_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for name in ["README.md", "docs/records.md", "docs/envelope.md", "docs/containment.md"] {
+    let pages = ["records", "envelope", "containment", "configuration", "exit-codes"];
+    let pages = pages.map(|name| format!("docs/{name}.md"));
+    for name in pages.iter().map(String::as_str).chain(["README.md"]) {
         let text = page(name);
         let directory = root.join(name).parent().unwrap().to_owned();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
