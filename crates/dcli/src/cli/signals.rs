@@ -11,15 +11,18 @@ use signal_hook::low_level::emulate_default_handler;
 use crate::exec::Cancel;
 
 /// Turns signals into wishes of `cancel`, from a thread that lives as long as the process. One that
-/// the caller had ignored stays ignored (nohup, a background job of a script). Once `is_over`, they
-/// end this process: it only prints, and its reader may never come.
+/// the caller had ignored stays ignored (nohup, a background job of a script). Once `is_over`, the
+/// second ends this process: it only prints, and its reader may never come. The first may have
+/// been meant for the run, whose envelope is still owed.
 pub(super) fn cancel_on_signals(cancel: Cancel, is_over: Arc<AtomicBool>) -> io::Result<()> {
     let ignored = ignored();
     let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|one| !is_in(ignored, *one));
     let mut signals = Signals::new(heeded)?;
     let heed = move || {
+        let mut late = 0_u32;
         for signal in signals.forever() {
-            if is_over.load(Ordering::Relaxed) {
+            late += u32::from(is_over.load(Ordering::Relaxed));
+            if late > 1 {
                 // Nobody can be told of a default that cannot be had.
                 let _ = emulate_default_handler(signal);
             }
