@@ -66,7 +66,7 @@ impl Tally {
     }
 
     pub(super) fn cost(&self) -> Option<f64> {
-        self.cost
+        self.cost.filter(|cost| !self.void && cost.is_finite())
     }
 
     pub(super) fn windows(&self) -> Option<&Map<String, Value>> {

@@ -1,14 +1,15 @@
-//! Configuration: the user's file and records, and the project's policy, which can only tighten.
+//! Configuration: the user's file and records, and where the project's policy is.
+
+mod policy;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use dcli_core::executor::access::Access;
 use dcli_core::executor::{Catalogue, RecordError, Source};
-use dcli_core::gate::{Choice, Preferences};
 use serde::Deserialize;
 use thiserror::Error;
+
+pub use policy::Policy;
 
 use crate::store::{layout, regular};
 
@@ -73,32 +74,6 @@ impl User {
     }
 }
 
-/// The project's policy: `.dcli/policy.json`, key `delegation`. An unknown key is refused, since a
-/// rule that is not understood would not be kept.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Policy {
-    /// The backends that may be used; absent: all.
-    pub allowed_backends: Option<Vec<String>>,
-    /// Which of them is the default.
-    pub default_backend: Option<String>,
-    /// The most time a run may be given, in seconds.
-    pub hard_timeout_sec: Option<f64>,
-    /// The most time without activity, in seconds.
-    pub idle_timeout_sec: Option<f64>,
-    /// The most time to the first record, in seconds.
-    pub startup_timeout_sec: Option<f64>,
-    /// Only read-only runs.
-    #[serde(default)]
-    pub read_only: bool,
-}
-
-#[derive(Deserialize)]
-struct PolicyFile {
-    #[serde(default)]
-    delegation: Policy,
-}
-
 /// Reads the user's file; one that is not there says nothing.
 ///
 /// # Errors
@@ -123,22 +98,22 @@ pub fn state_outside(directory: &Path) -> Result<(), ConfigError> {
         .map_or(Ok(()), |path| Err(ConfigError::StateInside { path }))
 }
 
-/// Reads the policy of the project that `directory` lies in: the nearest one upwards.
+/// Reads the policies of the project that `directory` lies in: every `.dcli/policy.json` from there
+/// upwards. One further in can only tighten what those around it say.
 ///
 /// # Errors
-/// It is there and cannot be used.
+/// One is there and cannot be used.
 pub fn policy(directory: &Path) -> Result<Policy, ConfigError> {
+    let mut merged = Policy::default();
     for ancestor in directory.ancestors() {
         let path = ancestor.join(".dcli/policy.json");
         if let Some(text) = read(&path)? {
-            let file: PolicyFile = serde_json::from_str(&text).map_err(|error| {
-                ConfigError::Invalid { path: path.clone(), message: error.to_string() }
-            })?;
-            file.delegation.check().map_err(|message| ConfigError::Invalid { path, message })?;
-            return Ok(file.delegation);
+            let outer = Policy::from_json(&text)
+                .map_err(|message| ConfigError::Invalid { path, message })?;
+            merged = merged.tightened_by(outer);
         }
     }
-    Ok(Policy::default())
+    Ok(merged)
 }
 
 /// The shipped records and the user's: `executors/*.toml` beside `config.toml`. A repository never
@@ -212,89 +187,4 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
 
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-impl Policy {
-    fn check(&self) -> Result<(), String> {
-        let figures = [
-            ("hard_timeout_sec", self.hard_timeout_sec),
-            ("idle_timeout_sec", self.idle_timeout_sec),
-            ("startup_timeout_sec", self.startup_timeout_sec),
-        ];
-        let bad = |value: f64| !value.is_finite() || value <= 0.0 || value > 1e12;
-        match figures.iter().find(|(_, value)| value.is_some_and(bad)) {
-            Some((key, _)) => Err(format!("delegation.{key} must be a number above 0")),
-            None => Ok(()),
-        }
-    }
-
-    /// Which executor is used, and which layer said so.
-    #[must_use]
-    pub fn choose(&self, user: &User, invocation: Option<&str>) -> Choice {
-        let project = self.default_backend.as_deref();
-        let preferences = Preferences { user: user.executor.as_deref(), project, invocation };
-        preferences.choose(DEFAULT_EXECUTOR)
-    }
-
-    /// Whether the policy allows `id`.
-    ///
-    /// # Errors
-    /// The sentence to tell the caller.
-    pub fn allow(&self, id: &str, access: Access) -> Result<(), String> {
-        if let Some(allowed) = &self.allowed_backends
-            && !allowed.iter().any(|name| name == id)
-        {
-            let list = allowed.join(", ");
-            return Err(format!(
-                "the project's policy does not allow backend {id}; allowed: {list}"
-            ));
-        }
-        if self.read_only && access != Access::ReadOnly {
-            return Err("the project's policy allows read-only access only".to_owned());
-        }
-        Ok(())
-    }
-
-    /// `asked`, but no more than the policy's limit.
-    #[must_use]
-    pub fn tighten(limit: Option<f64>, asked: Option<Duration>) -> Option<Duration> {
-        let limit = limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        match (limit, asked) {
-            (Some(limit), Some(asked)) => Some(limit.min(asked)),
-            (limit, asked) => limit.or(asked),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_policy_can_only_tighten_time_limits() {
-        let seconds = Duration::from_secs;
-        assert_eq!(Policy::tighten(Some(5.0), Some(seconds(9))), Some(seconds(5)));
-        assert_eq!(Policy::tighten(Some(9.0), Some(seconds(5))), Some(seconds(5)));
-        assert_eq!(Policy::tighten(Some(9.0), None), Some(seconds(9)));
-        assert_eq!(Policy::tighten(None, Some(seconds(5))), Some(seconds(5)));
-    }
-
-    #[test]
-    fn a_policy_forbids_backends_and_access() {
-        let policy = Policy {
-            allowed_backends: Some(vec!["codex".into()]),
-            read_only: true,
-            ..Policy::default()
-        };
-        assert!(policy.allow("codex", Access::ReadOnly).is_ok());
-        assert!(policy.allow("claude", Access::ReadOnly).unwrap_err().contains("allowed: codex"));
-        assert!(policy.allow("codex", Access::Workspace).is_err());
-    }
-
-    #[test]
-    fn an_unknown_policy_key_is_refused_by_name() {
-        let text = r#"{"delegation": {"max_jobs": 3}}"#;
-        let error = serde_json::from_str::<PolicyFile>(text).err().unwrap().to_string();
-        assert!(error.contains("max_jobs"), "{error}");
-    }
 }
