@@ -41,7 +41,8 @@ fn shape_message(text: &str, error: &toml::de::Error) -> String {
     let before = text.get(..span.start).unwrap_or(text);
     let number = before.matches('\n').count();
     let line = text.lines().nth(number).unwrap_or_default().trim();
-    let quoted: String = line.chars().take(QUOTED).collect();
+    let visible = line.chars().map(|letter| if letter.is_control() { '·' } else { letter });
+    let quoted: String = visible.take(QUOTED).collect();
     format!("line {}, `{quoted}`: {message}", number + 1)
 }
 
