@@ -17,8 +17,9 @@ use super::prepare::{Prepared, Refusal, prepare, refuse};
 use super::request::{IDLE, Request, STARTUP};
 use crate::backend::bulk;
 use crate::backend::spawn::{Running, Spawn};
-use crate::supervise::capture::{Captures, PromptFile};
+use crate::supervise::capture::Captures;
 use crate::supervise::drive::{Driven, Setup, drive};
+use crate::supervise::prompt::PromptFile;
 
 /// After completion the tree may linger this long.
 const GRACE: Duration = Duration::from_secs(5);
@@ -182,14 +183,19 @@ fn start(
 ) -> Result<Started, Unstarted> {
     let wanted = plan.request.containment;
     let launch = |kind: Kind| -> Result<Launch, Unstarted> {
-        let outputs = captures.writers().map_err(|error| Unstarted::Refused(unwritable(error)))?;
+        let refused = |error| Unstarted::Refused(unwritable(error));
+        let outputs = captures.writers().map_err(refused)?;
+        let stdin = match prompt {
+            Some(prompt) => Stdin::Descriptor(prompt.reader().map_err(refused)?),
+            None => Stdin::Null,
+        };
         Ok(Launch {
             program: plan.prepared.program.clone(),
             args: line.args.iter().map(Into::into).collect(),
             arg0: None,
             env: plan.prepared.env.clone(),
             cwd: plan.prepared.workspace.clone(),
-            stdin: prompt.map_or(Stdin::Null, |file| Stdin::File(file.path().to_owned())),
+            stdin,
             stdout: outputs.0,
             stderr: outputs.1,
             kind,

@@ -4,14 +4,13 @@
 //! fills up against a reader that is late. What was captured is gone with the last descriptor.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
-use tempfile::NamedTempFile;
 
 /// How much is read at once.
 const CHUNK: usize = 256 * 1024;
@@ -133,28 +132,6 @@ impl Capture {
     pub(crate) fn free_space(&self) -> io::Result<u64> {
         let stat = rustix::fs::fstatvfs(&self.file)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-    }
-}
-
-/// The prompt as a regular file that becomes standard input: no writer thread, no full pipe, and
-/// the end of file for certain. Removed when dropped; the child holds it open.
-#[derive(Debug)]
-pub(crate) struct PromptFile {
-    file: NamedTempFile,
-}
-
-impl PromptFile {
-    pub(crate) fn new(prompt: &str) -> io::Result<Self> {
-        let mut file = in_some_directory(|directory| {
-            tempfile::Builder::new().prefix("dcli-prompt-").tempfile_in(directory)
-        })?;
-        file.write_all(prompt.as_bytes())?;
-        file.flush()?;
-        Ok(Self { file })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
     }
 }
 

@@ -4,5 +4,6 @@
 pub(crate) mod cancel;
 pub(crate) mod capture;
 pub(crate) mod drive;
+pub(crate) mod prompt;
 pub mod stamp;
 mod watch;
