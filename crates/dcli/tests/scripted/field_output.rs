@@ -3,7 +3,7 @@
 use dcli_testkit::agent::{ChildKind, Step};
 use serde_json::{Value, json};
 
-use crate::common::{Dialect, Envelope, Stage, child, golden, say, shown};
+use crate::common::{Dialect, Envelope, Protection, Stage, child, golden, say, shown, survived};
 
 fn run(id: &str, steps: impl IntoIterator<Item = Step>) -> Envelope {
     let stage = Stage::new(steps);
@@ -12,13 +12,20 @@ fn run(id: &str, steps: impl IntoIterator<Item = Step>) -> Envelope {
 
 #[test]
 fn field_07_a_grandchild_that_keeps_stdout_open_holds_nothing_up() {
-    // Each of them would hold the pipes for five minutes.
-    let holders = [child(ChildKind::HoldStdout), child(ChildKind::HoldStdout)];
-    let steps = holders.into_iter().chain([say(golden("codex", "ok-text"))]);
-    let envelope = run("codex", steps);
-    assert_eq!(envelope.ok("OK").exit_kind(), "exited");
+    let (_, envelope) = with_holders(Protection::On);
     assert_eq!(envelope.run()["left_behind"], 2);
     shown("4", "field-07", "ok at the leader's exit, 2 holders ended and counted");
+    survived("field-07", &with_holders(Protection::Off).0);
+}
+
+fn with_holders(protection: Protection) -> (Stage, Envelope) {
+    // Each of them would hold the pipes for five minutes.
+    let holders = [child(ChildKind::HoldStdout), child(ChildKind::HoldStdout)];
+    let stage = Stage::new(holders.into_iter().chain([say(golden("codex", "ok-text"))]));
+    let exec = stage.exec("codex").protected(protection);
+    let envelope = exec.words("Do it.").run().envelope();
+    assert_eq!(envelope.ok("OK").exit_kind(), "exited");
+    (stage, envelope)
 }
 
 #[test]
@@ -43,9 +50,7 @@ fn field_07_a_hard_deadline_holds_although_a_descendant_holds_the_pipes() {
 
 #[test]
 fn field_08_a_process_that_lingers_after_its_result_is_ended_and_done() {
-    let family = [child(ChildKind::Setsid), say(golden("claude", "ok-text")), Step::Hang(true)];
-    let envelope = run("claude", family);
-    assert_eq!(envelope.ok("OK").exit_kind(), "ended_after_result");
+    let (_, envelope) = lingering(Protection::On);
     assert!(envelope.warning("exit_after_result").is_some(), "{envelope:#?}");
     assert_eq!(
         envelope.run()["exit"],
@@ -53,6 +58,16 @@ fn field_08_a_process_that_lingers_after_its_result_is_ended_and_done() {
     );
     assert_eq!(envelope.run()["cancel_rung_reached"], Value::Null);
     shown("4", "field-08", "ok, ended_after_result, with a warning");
+    survived("field-08", &lingering(Protection::Off).0);
+}
+
+fn lingering(protection: Protection) -> (Stage, Envelope) {
+    let family = [child(ChildKind::Setsid), say(golden("claude", "ok-text")), Step::Hang(true)];
+    let stage = Stage::new(family);
+    let exec = stage.exec("claude").protected(protection);
+    let envelope = exec.words("Do it.").run().envelope();
+    assert_eq!(envelope.ok("OK").exit_kind(), "ended_after_result");
+    (stage, envelope)
 }
 
 #[test]

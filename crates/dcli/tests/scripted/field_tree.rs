@@ -4,16 +4,20 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use dcli_core::executor::rule::FactKind;
 use dcli_testkit::agent::{Child, ChildKind, Step};
-use dcli_testkit::hang::HANG_LIMIT;
+use dcli_testkit::hang::{HANG_LIMIT, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::common::{Dialect, Envelope, Stage, child, fake_agent, golden, say, shown};
+use crate::common::{
+    Dialect, Envelope, Protection, Stage, child, fake_agent, golden, say, shown, survived,
+};
 
 /// So long without any sign of life.
 const IDLE: [&str; 2] = ["--idle-timeout-sec", "1.5"];
 /// Far more than that, in milliseconds.
 const LONG: u64 = 4_000;
+/// A hard deadline, in seconds, that no test reaches.
+const NEVER: &str = "1800";
 
 fn run(id: &str, steps: impl IntoIterator<Item = Step>) -> Envelope {
     let stage = Stage::new(steps);
@@ -82,12 +86,19 @@ fn family() -> impl Iterator<Item = Step> {
 #[test]
 fn field_22_what_a_run_leaves_behind_is_ended_and_counted() {
     for id in ["claude", "opencode"] {
-        let stage = Stage::new(family().take(21).chain([done(id)]));
-        let envelope = stage.exec(id).words("Do it.").run().envelope();
-        assert_eq!(envelope.ok("Done.").run()["left_behind"], 21);
+        let (_, envelope) = leaving(id, Protection::On);
+        assert_eq!(envelope.run()["left_behind"], 21);
         assert!(envelope.warning("left_behind").unwrap().starts_with("21 processes"));
     }
     shown("4", "field-22", "21 of 21 leftover processes ended and counted");
+    survived("field-22", &leaving("claude", Protection::Off).0);
+}
+
+fn leaving(id: &str, protection: Protection) -> (Stage, Envelope) {
+    let stage = Stage::new(family().take(21).chain([done(id)]));
+    let envelope = stage.exec(id).protected(protection).words("Do it.").run().envelope();
+    envelope.ok("Done.");
+    (stage, envelope)
 }
 
 #[test]
@@ -101,41 +112,58 @@ fn field_22_a_failed_run_leaves_nothing_either() {
 #[test]
 fn field_23_tools_in_sessions_of_their_own_die_with_the_run() {
     for kind in ["pid-namespace", "guardian"] {
-        for by_deadline in [false, true] {
-            let stage = Stage::new([]);
-            let sessions = (0..10).map(|_| child(ChildKind::Setsid));
-            let rest = [child(ChildKind::DoubleFork), Step::Touch(stage.path("tmp/ready"))];
-            stage.play(sessions.chain(rest).chain([Step::Hang(true)]));
-            let limit = if by_deadline { "4" } else { "1800" };
-            let exec = stage.exec("claude").args(["--containment", kind]);
-            let running = exec.args(["--hard-timeout-sec", limit]).words("Do it.").start();
-            running.wait_file("tmp/ready");
-            if !by_deadline {
-                running.signal(Signal::TERM);
-            }
-            let envelope = running.finish().envelope();
-            let code = if by_deadline { "executorTimedOut" } else { "executorCancelled" };
-            assert_eq!(envelope.code(), code);
-            assert_eq!(envelope.run()["survivors"], json!([]));
+        for limit in [NEVER, "4"] {
+            with_sessions(kind, limit, Protection::On);
         }
     }
     shown("4", "field-23", "12 processes in 11 sessions, none alive after cancel and deadline");
+    survived("field-23", &with_sessions("pid-namespace", NEVER, Protection::Off));
+}
+
+/// Ends a run by its deadline, or by a cancel where that never comes.
+fn with_sessions(kind: &str, limit: &str, protection: Protection) -> Stage {
+    let stage = Stage::new([]);
+    let sessions = (0..10).map(|_| child(ChildKind::Setsid));
+    let rest = [child(ChildKind::DoubleFork), Step::Touch(stage.path("tmp/ready"))];
+    stage.play(sessions.chain(rest).chain([Step::Hang(true)]));
+    let exec = stage.exec("claude").args(["--containment", kind]).protected(protection);
+    let running = exec.args(["--hard-timeout-sec", limit]).words("Do it.").start();
+    running.wait_file("tmp/ready");
+    if limit == NEVER {
+        running.signal(Signal::TERM);
+    }
+    let envelope = running.finish().envelope();
+    let code = if limit == NEVER { "executorCancelled" } else { "executorTimedOut" };
+    assert_eq!(envelope.code(), code);
+    assert_eq!(envelope.run()["survivors"], json!([]));
+    stage
 }
 
 #[test]
 fn field_24_the_tree_dies_with_a_killed_dcli() {
     for kind in ["pid-namespace", "guardian"] {
-        let stage = Stage::new([]);
-        let rest = [Step::Touch(stage.path("tmp/ready")), Step::Hang(true)];
-        stage.play(family().take(6).chain(rest));
-        let exec = stage.exec("opencode").args(["--containment", kind]);
-        let running = exec.words("Do it.").start();
-        running.wait_file("tmp/ready");
-        assert!(stage.marker.alive().len() >= 8, "{:?}", stage.marker.alive());
-        running.kill();
-        stage.marker.wait_gone(HANG_LIMIT).unwrap();
+        killed(kind, Protection::On).marker.wait_gone(HANG_LIMIT).unwrap();
     }
     shown("4", "field-24", "no process alive after kill -9 of dcli");
+    let stage = killed("pid-namespace", Protection::Off);
+    // The leader dies with dcli even then. What is there after it was not being ended with it.
+    let agent = i64::from(stage.seen().pid);
+    let leader_is_gone = || !stage.marker.alive().iter().any(|found| i64::from(found.pid) == agent);
+    wait_until("the leader to end", HANG_LIMIT, leader_is_gone).unwrap();
+    assert_eq!(survived("field-24", &stage), 6);
+}
+
+/// Kills dcli with SIGKILL while its tree is up.
+fn killed(kind: &str, protection: Protection) -> Stage {
+    let stage = Stage::new([]);
+    let rest = [Step::Touch(stage.path("tmp/ready")), Step::Hang(true)];
+    stage.play(family().take(6).chain(rest));
+    let exec = stage.exec("opencode").args(["--containment", kind]).protected(protection);
+    let running = exec.words("Do it.").start();
+    running.wait_file("tmp/ready");
+    assert!(stage.marker.alive().len() >= 8, "{:?}", stage.marker.alive());
+    running.kill();
+    stage
 }
 
 #[test]

@@ -4,6 +4,7 @@
 pub(crate) mod dialect;
 pub(crate) mod golden;
 pub(crate) mod outcome;
+pub(crate) mod protection;
 pub(crate) mod running;
 pub(crate) mod shape;
 pub(crate) mod stage;
@@ -12,6 +13,7 @@ pub(crate) mod tale;
 pub(crate) use dialect::Dialect;
 pub(crate) use golden::golden;
 pub(crate) use outcome::{Envelope, Outcome};
+pub(crate) use protection::{Protection, survived};
 pub(crate) use running::Running;
 pub(crate) use stage::{Exec, Stage, child, fake_agent, say};
 

@@ -10,7 +10,7 @@ use dcli_testkit::process::{Marker, as_user};
 use dcli_testkit::programs::program;
 use dcli_testkit::room::Room;
 
-use super::{Outcome, Running};
+use super::{Outcome, Protection, Running, protection};
 
 /// The program that plays scripts.
 pub(crate) fn fake_agent() -> PathBuf {
@@ -103,7 +103,8 @@ impl Stage {
         if let Some(uid) = self.user {
             as_user(uid, &mut command);
         }
-        Exec { stage: self, command, input: None, words: Vec::new() }
+        let (input, words, protection) = (None, Vec::new(), Protection::On);
+        Exec { stage: self, command, input, words, protection }
     }
 
     /// `dcli exec`, the agent in the place of the backend's own program.
@@ -123,6 +124,7 @@ pub(crate) struct Exec<'s> {
     command: Command,
     input: Option<Vec<u8>>,
     words: Vec<OsString>,
+    protection: Protection,
 }
 
 impl<'s> Exec<'s> {
@@ -139,6 +141,15 @@ impl<'s> Exec<'s> {
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
+    }
+
+    /// With containment, or with it switched off.
+    pub(crate) fn protected(mut self, protection: Protection) -> Self {
+        self.protection = protection;
+        match protection {
+            Protection::On => self,
+            Protection::Off => self.env(protection::VARIABLE, "1"),
+        }
     }
 
     /// Standard output elsewhere than to the test.
@@ -209,10 +220,10 @@ impl<'s> Exec<'s> {
         if !self.words.is_empty() {
             self.command.arg("--").args(&self.words);
         }
-        Running::of(self.stage, &mut self.command)
+        Running::of(self.stage, self.protection, &mut self.command)
     }
 
-    /// Runs it to its end. No process of its tree may be left.
+    /// Runs it to its end, as [`Running::finish`] has it.
     pub(crate) fn run(self) -> Outcome {
         self.start().finish()
     }
