@@ -8,8 +8,10 @@ mod machine;
 mod memory;
 mod overhead;
 mod page;
+pub(crate) mod results;
 mod sample;
 mod scanning;
+mod seal;
 mod stage;
 mod streams;
 mod version;
@@ -24,6 +26,9 @@ use error::{BenchError, Named as _};
 use figure::Figure;
 use page::Page;
 use stage::Stage;
+
+/// The page of results, below the root.
+const PAGE: &str = "docs/benchmarks.md";
 
 /// Whether a missed target fails the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +75,8 @@ fn measure() -> Result<Vec<Figure>, BenchError> {
     if !is_root {
         page.left_out("Start of a run as another user", "only root can start it");
     }
-    let path = workspace.root.join("docs/benchmarks.md");
-    std::fs::write(path, page.text()).named("write the results")?;
+    let path = workspace.root.join(PAGE);
+    std::fs::write(path, page.sealed()).named("write the results")?;
     Ok(page.into_figures())
 }
 

@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::bench::results;
 use crate::error::Error;
 use crate::suite::Report;
 use crate::tally::Tally;
 use crate::verdict::{self, Count, Terms};
 use crate::workspace::{IntegrationTests, Workspace};
-use crate::{clis, command, deny, evidence, matrix, packages, reach, toolchain};
+use crate::{checkout, clis, command, demo, deny, evidence, matrix, packages, reach, toolchain};
 
 /// Turns every skip of a test into its failure.
 const REQUIRE_ALL: &str = "DCLI_REQUIRE_ALL";
@@ -44,10 +45,25 @@ pub(crate) fn run(extent: Extent) -> ExitCode {
     check.static_suites();
     check.installations();
     if check.build() {
+        check.pages();
         check.tests();
         check.evidence();
     }
     check.report.close()
+}
+
+/// Judges the rows that an earlier run left in `file`.
+pub(crate) fn evidence(file: &Path) -> ExitCode {
+    match judge(file) {
+        Ok(Count { shown, open, .. }) => {
+            println!("{shown} cells shown, {open} open");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            println!("ERROR: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 struct Check {
@@ -90,6 +106,14 @@ impl Check {
             self.report.run("tests and evidence", blocked);
         }
         built
+    }
+
+    /// What no test looks at: the checkout, the README's first command, the results in docs/.
+    fn pages(&mut self) {
+        let (workspace, rows) = (&self.workspace, self.rows());
+        self.report.run("checkout", || checkout::show(&workspace.root, &rows));
+        self.report.run("demo", || demo::show(workspace, &rows));
+        self.report.run("results of the bench", || results::show(&workspace.root, &rows));
     }
 
     fn tests(&mut self) {
@@ -158,7 +182,7 @@ fn judge(rows: &Path) -> Result<Count, Error> {
     let root = toolchain::uid()? == 0;
     let require_all = is_set("CI", "true") || is_set(REQUIRE_ALL, "1");
     let terms = Terms { open: matrix::OPEN, root, require_all };
-    verdict::print(&matrix::cells(matrix::EXPECTED), &evidence::load(rows)?, terms)
+    verdict::print(&matrix::expected(), &evidence::load(rows)?, terms)
 }
 
 fn is_set(variable: &str, value: &str) -> bool {

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
+use crate::bench::results::Fault;
+
 /// Why a suite did not pass.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -36,6 +38,15 @@ pub(crate) enum Error {
     /// Some cells of the evidence table are not proven.
     #[error("{0} rows of the evidence table are missing, skipped, red or unproven")]
     Unproven(usize),
+    /// The README has no command in a shell block.
+    #[error("the README has no first command")]
+    NoCommand,
+    /// The demo's scenes did not come out as they have to.
+    #[error("the scenes of the demo came out as: {0}")]
+    Scenes(String),
+    /// The page of results is not the bench's, or says that a target was missed.
+    #[error(transparent)]
+    Results(#[from] Fault),
     /// An earlier suite failed, and this one stands on it.
     #[error("not run, because {0} failed")]
     Blocked(&'static str),

@@ -44,6 +44,18 @@ pub(crate) fn clear(path: &Path) -> Result<(), Error> {
     })
 }
 
+/// Adds a row of this program's own.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn keep(row: &dcli_testkit::evidence::Row, path: &Path) -> Result<(), Error> {
+    row.append(path).map_err(|source| Error::File {
+        operation: "write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// Reads all rows of a run.
 ///
 /// # Errors

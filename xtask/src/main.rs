@@ -5,8 +5,10 @@
 
 mod bench;
 mod check;
+mod checkout;
 mod clis;
 mod command;
+mod demo;
 mod deny;
 mod error;
 mod evidence;
@@ -19,12 +21,14 @@ mod toolchain;
 mod verdict;
 mod workspace;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask check [--quick]   everything that CI runs; --quick leaves out what is slow
        cargo xtask bench [--strict]  measures, and writes the results into docs/; --strict fails
-                                     where a target is missed";
+                                     where a target is missed
+       cargo xtask evidence FILE     judges the rows that an earlier run left in FILE";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["check"] => check::run(check::Extent::Full),
         ["check", "--quick"] => check::run(check::Extent::Quick),
+        ["evidence", file] => check::evidence(Path::new(file)),
         ["bench"] => bench::run(bench::Judgement::Lenient),
         ["bench", "--strict"] => bench::run(bench::Judgement::Strict),
         _ => {

@@ -1,21 +1,23 @@
 //! What a full run has to have observed: must-show line × check × CLI × user × ending.
 //!
-//! Live tests keep a row (`dcli_testkit::evidence::Row`) for each cell, under the names used here.
+//! Tests keep a row (`dcli_testkit::evidence::Row`) for each cell, under the names used here.
 //! A cell behind a protection also needs its control: a row with `disabled` set, taken with the
 //! protection switched off in a test build, that came out red. A test that cannot become root
 //! keeps no row for root: this table, not the test, says what that means.
 
+mod scripted;
+
 /// A block of cells: every combination of its lists.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
+struct Group {
     /// The must-show line.
-    pub(crate) line: &'static str,
+    line: &'static str,
     /// What was looked at.
-    pub(crate) check: &'static str,
-    pub(crate) clis: &'static [&'static str],
-    pub(crate) users: &'static [User],
-    pub(crate) endings: &'static [&'static str],
-    pub(crate) proof: Proof,
+    check: &'static str,
+    clis: &'static [&'static str],
+    users: &'static [User],
+    endings: &'static [&'static str],
+    proof: Proof,
 }
 
 /// Who a program ran as.
@@ -24,6 +26,8 @@ pub(crate) enum User {
     Root,
     /// A real one, not root in a namespace: any uid but 0. Root's tests become 65534.
     Ordinary,
+    /// Whoever the run is: the row names no uid.
+    Whoever,
 }
 
 /// What it takes to believe a green cell.
@@ -71,8 +75,8 @@ const fn observed(check: &'static str) -> Group {
     Group { line: "2", check, clis: ALL, users: BOTH, endings: NORMAL, proof: Proof::Observed }
 }
 
-/// Every block that a full run is held to.
-pub(crate) const EXPECTED: &[Group] = &[
+/// Every block of real CLIs, users and endings that a full run is held to.
+const EXPECTED: &[Group] = &[
     observed("text"),
     observed("write-lying-pwd"),
     observed("several-steps"),
@@ -104,8 +108,13 @@ const fn trials(check: &'static str) -> Group {
     Group { line: "3", check, clis, users: BOTH, endings, proof: Proof::RedWithout }
 }
 
+/// All that a full run is held to.
+pub(crate) fn expected() -> Vec<Cell> {
+    cells(EXPECTED).into_iter().chain(scripted::cells()).collect()
+}
+
 /// All combinations, in the order of the table.
-pub(crate) fn cells(groups: &[Group]) -> Vec<Cell> {
+fn cells(groups: &[Group]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for group in groups {
         for &cli in group.clis {
@@ -132,8 +141,10 @@ mod tests {
 
     #[test]
     fn no_cell_is_expected_twice() {
-        let cells = cells(EXPECTED);
-        let key = |cell: &Cell| (cell.check, cell.cli, cell.user == User::Root, cell.ending);
+        let cells = expected();
+        let key = |cell: &Cell| {
+            (cell.line, cell.check, cell.cli, format!("{:?}", cell.user), cell.ending)
+        };
         let keys: BTreeSet<_> = cells.iter().map(key).collect();
         assert_eq!(keys.len(), cells.len());
     }
@@ -153,6 +164,12 @@ mod tests {
 
     #[test]
     fn an_open_line_is_one_that_is_expected() {
-        assert!(OPEN.iter().all(|line| EXPECTED.iter().any(|group| group.line == *line)));
+        assert!(OPEN.iter().all(|line| expected().iter().any(|cell| cell.line == *line)));
+    }
+
+    #[test]
+    fn every_line_of_the_list_has_cells() {
+        let lines: BTreeSet<&str> = expected().iter().map(|cell| cell.line).collect();
+        assert_eq!(lines.into_iter().collect::<String>(), "1234567");
     }
 }

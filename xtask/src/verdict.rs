@@ -4,9 +4,6 @@ use crate::error::Error;
 use crate::evidence::Row;
 use crate::matrix::{Cell, NONE, Proof, User};
 
-/// A row's check may be this in place of its cell's, when it is a control.
-const CONTROL: &str = "control";
-
 /// What the run may leave unproven.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms<'a> {
@@ -123,14 +120,15 @@ fn proof(controls: &[&Row]) -> Result<String, &'static str> {
 }
 
 fn is_of(row: &Row, cell: &Cell) -> bool {
-    let checked = row.check == cell.check || (row.disabled && row.check == CONTROL);
     let user = match cell.user {
         User::Root => row.uid == Some(0),
         User::Ordinary => row.uid.is_some_and(|uid| uid != 0),
+        User::Whoever => row.uid.is_none(),
     };
     let cli = row.cli.as_deref().unwrap_or(NONE);
     let ending = row.ending.as_deref().unwrap_or(NONE);
-    checked && user && row.line == cell.line && cli == cell.cli && ending == cell.ending
+    let named = row.line == cell.line && row.check == cell.check;
+    named && user && cli == cell.cli && ending == cell.ending
 }
 
 fn strays<'a>(cells: &'a [Cell], rows: &'a [Row]) -> impl Iterator<Item = &'a Row> {
@@ -143,7 +141,11 @@ fn is_false(row: &Row) -> bool {
 }
 
 fn title(cell: &Cell) -> String {
-    let user = if cell.user == User::Root { "root" } else { "ordinary" };
+    let user = match cell.user {
+        User::Root => "root",
+        User::Ordinary => "ordinary",
+        User::Whoever => NONE,
+    };
     let Cell { line, check, cli, ending, .. } = cell;
     format!("{line} · {check} · {cli} · {user} · {ending}")
 }

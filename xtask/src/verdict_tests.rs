@@ -62,7 +62,7 @@ fn a_row_of_another_cell_does_not_help() {
         Row { uid: None, ..row("x") },
         Row { ending: Some("normal".to_owned()), ..row("x") },
         Row { check: "text".to_owned(), ..row("x") },
-        Row { check: CONTROL.to_owned(), ..row("x") },
+        Row { check: "control".to_owned(), ..row("x") },
     ];
     failing(&cell(Proof::Observed), &others, "no row");
 }
@@ -97,12 +97,11 @@ fn a_control_alone_is_not_an_observation() {
 }
 
 #[test]
-fn a_red_control_proves_the_cell_under_either_name() {
-    let named = Row { check: CONTROL.to_owned(), ..control(true) };
-    for proof in [control(true), named] {
-        let shown = judge(&cell(Proof::RedWithout), &[row("0 survivors"), proof], FULL);
-        assert_eq!(shown, Finding::Shown("0 survivors · without: 4 survivors".to_owned()));
-    }
+fn a_red_control_proves_the_cell_of_its_own_name_alone() {
+    let shown = judge(&cell(Proof::RedWithout), &[row("0 survivors"), control(true)], FULL);
+    assert_eq!(shown, Finding::Shown("0 survivors · without: 4 survivors".to_owned()));
+    let other = Row { check: "control".to_owned(), ..control(true) };
+    failing(&cell(Proof::RedWithout), &[row("0 survivors"), other], "no control");
 }
 
 #[test]
@@ -123,6 +122,56 @@ fn cells_of_root_may_be_missing_only_where_nobody_is_root_and_nobody_requires_th
     assert!(print(&[cell(Proof::Observed)], &[], ordinary).is_err());
     assert!(print(&[root], &[], Terms { require_all: true, ..ordinary }).is_err());
     assert!(print(&[root], &[], Terms { root: true, ..ordinary }).is_err());
+}
+
+/// A cell that no CLI, user or ending is part of.
+fn bare(proof: Proof) -> Cell {
+    Cell { cli: NONE, user: User::Whoever, ending: NONE, ..cell(proof) }
+}
+
+fn bare_row(observed: &str) -> Row {
+    Row { cli: None, uid: None, ending: None, ..row(observed) }
+}
+
+#[test]
+fn a_cell_of_whoever_is_shown_by_a_row_that_names_nobody() {
+    let shown = judge(&bare(Proof::Observed), &[bare_row("none alive")], FULL);
+    assert_eq!(shown, Finding::Shown("none alive".to_owned()));
+    assert_eq!(title(&bare(Proof::Observed)), "3 · no-survivor · - · - · -");
+    for uid in [0, 65534] {
+        let somebody = Row { uid: Some(uid), ..bare_row("none alive") };
+        failing(&bare(Proof::Observed), &[somebody], "no row");
+    }
+    failing(&bare(Proof::Observed), &[row("none alive")], "no row");
+    let named = Row { uid: None, ..row("none alive") };
+    failing(&bare(Proof::Observed), &[named], "no row");
+}
+
+#[test]
+fn a_cell_of_whoever_may_be_missing_nowhere() {
+    let lenient = Terms { open: &[], root: false, require_all: false };
+    assert!(print(&[bare(Proof::Observed)], &[], lenient).is_err());
+    assert!(print(&[bare(Proof::Observed)], &[bare_row("none alive")], lenient).is_ok());
+}
+
+#[test]
+fn a_cell_of_whoever_fails_when_it_is_red_skipped_or_never_seen_red() {
+    let red = Row { red: true, ..bare_row("1 alive") };
+    failing(&bare(Proof::Observed), &[bare_row("none alive"), red], "RED: 1 alive");
+    failing(&bare(Proof::Observed), &[bare_row("skipped: no node")], "skipped");
+    let off = |red| Row { red, disabled: true, ..bare_row("4 survivors") };
+    failing(&bare(Proof::RedWithout), &[bare_row("0")], "no control");
+    failing(&bare(Proof::RedWithout), &[bare_row("0"), control(true)], "no control");
+    failing(&bare(Proof::RedWithout), &[bare_row("0"), off(false)], "always green");
+    failing(&bare(Proof::RedWithout), &[off(true)], "no row");
+    assert!(print(&[bare(Proof::RedWithout)], &[bare_row("0"), off(true)], FULL).is_ok());
+}
+
+#[test]
+fn each_row_of_the_real_table_is_missed_when_it_is_not_there() {
+    for cell in crate::matrix::expected() {
+        assert!(print(&[cell], &[], FULL).is_err(), "{}", title(&cell));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::figure::Figure;
-use super::machine;
+use super::{machine, seal};
 
 const HEAD: &str = "\
 # Benchmarks
@@ -53,8 +53,9 @@ impl Page {
         self.line(format_args!("Not measured: {reason}."));
     }
 
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    /// The whole page, with the digest that ends it.
+    pub(super) fn sealed(&self) -> String {
+        seal::sealed(&self.text)
     }
 
     pub(super) fn into_figures(self) -> Vec<Figure> {
@@ -93,8 +94,10 @@ mod tests {
             }],
         );
         page.left_out("Two", "it is not here");
-        assert!(page.text().contains("\n## One\n") && page.text().contains("| x | `y` | 1 |"));
-        assert!(page.text().contains("Not measured: it is not here.\n"));
+        let sealed = page.sealed();
+        let text = seal::opened(&sealed).unwrap();
+        assert!(text.contains("\n## One\n") && text.contains("| x | `y` | 1 |"));
+        assert!(text.contains("Not measured: it is not here.\n"));
         assert_eq!(page.into_figures().len(), 1);
     }
 }
