@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use dcli_contain::{Aftermath, Contained, Entry, Exit, Input, Launch, StartError, probe, start};
@@ -109,6 +109,11 @@ fn input(text: OsString) -> std::io::Result<Input> {
     let name = text.to_string_lossy();
     if name == "null" {
         return Ok(Input::Null);
+    }
+    if let Some(path) = name.strip_prefix("rw:") {
+        let mut file = File::options().read(true).write(true).open(path)?;
+        file.seek(SeekFrom::Start(3))?;
+        return Ok(Input::Descriptor(file.into()));
     }
     match name.strip_prefix("fd:") {
         Some(path) => Ok(Input::Descriptor(File::open(path)?.into())),

@@ -19,8 +19,9 @@ pub enum Input {
     Null,
     /// A regular file, opened by the init itself: read-only, at offset 0.
     File(PathBuf),
-    /// A file, pipe, socket or null device that the caller opened. Anything else is refused: a
-    /// directory would be a way out of a confined tree.
+    /// A file, pipe, socket or null device that the caller opened. A regular file is opened anew by
+    /// the init, read-only and from its beginning. Anything else is refused: a directory would be a
+    /// way out of a confined tree.
     Descriptor(Descriptor),
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FileType, Mode, OFlags};
@@ -67,11 +67,10 @@ fn prepare(parcel: Parcel) -> Result<Target, Failure> {
     let init = |operation: &'static str| move |errno| Failure::new(Stage::Init, operation, errno);
     let target = read_target(&parcel.target).map_err(init("read the target's description"))?;
     let stdin = match parcel.stdin {
-        Some(given) => given,
-        None => {
-            open_input(&target.stdin).map_err(|errno| Failure::new(Stage::Stdin, "open", errno))?
-        }
+        Some(given) => reopened(given),
+        None => open_input(&target.stdin),
     };
+    let stdin = stdin.map_err(|errno| Failure::new(Stage::Stdin, "open", errno))?;
     own_session().map_err(init("make a session for the target"))?;
     rustix::process::chdir(&target.cwd)
         .map_err(|errno| Failure::new(Stage::Directory, "enter", errno))?;
@@ -114,6 +113,17 @@ fn open_input(path: &CStr) -> Result<OwnedFd, Errno> {
     }
     rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
     Ok(file)
+}
+
+/// A regular file that the caller opened, opened anew: read-only and from its beginning, whatever
+/// the caller did with it. What cannot be opened twice is taken as it is.
+fn reopened(given: OwnedFd) -> Result<OwnedFd, Errno> {
+    if FileType::from_raw_mode(rustix::fs::fstat(&given)?.st_mode) != FileType::RegularFile {
+        return Ok(given);
+    }
+    let path = format!("/proc/self/fd/{}", given.as_raw_fd());
+    let path = CString::new(path).map_err(|_| Errno::INVAL)?;
+    open_input(&path)
 }
 
 /// A session of its own, which also leaves any controlling terminal. A bare target already leads

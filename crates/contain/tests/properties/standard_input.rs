@@ -1,27 +1,42 @@
 //! The prompt as standard input: a regular file, read-only, from its beginning; never a way out.
 
-use crate::stage::{Host, KINDS, everywhere};
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::stage::{Host, KINDS, Stage, everywhere};
 
 #[test]
 fn an_input_file_is_read_only_and_at_its_beginning() {
-    everywhere(&KINDS, |stage, kind| {
-        std::fs::write(stage.path("prompt"), "first\nsecond\n").unwrap();
-        let prompt = stage.path("prompt");
-        let script = "grep -E '^(pos|flags)' /proc/$$/fdinfo/0; (echo x >&0) 2>/dev/null || echo read-only; cat";
-        let target = ["/bin/sh", "-c", script];
-        let mut host = Host::spawn(stage.host_command(kind, prompt.to_str().unwrap(), &target));
-        host.start();
-        assert_eq!(host.ask("wait"), "code 0");
-        let output = stage.output();
-        let (facts, text) =
-            output.split_once("read-only\n").unwrap_or_else(|| panic!("{kind}: {output}"));
-        assert_eq!(text, "first\nsecond\n", "{kind}");
-        let words: Vec<&str> = facts.split_whitespace().collect();
-        assert_eq!(words[1], "0", "{kind}: offset");
-        let flags = u32::from_str_radix(words[3], 8).unwrap();
-        assert_eq!(flags & 0o7, 0, "{kind}: opened for reading only: {facts}");
-        assert_eq!(flags & 0o4000, 0, "{kind}: not non-blocking: {facts}");
-    });
+    everywhere(&KINDS, |stage, kind| is_read_only_from_its_beginning(stage, kind, ""));
+}
+
+#[test]
+fn a_file_that_the_caller_opened_for_writing_and_read_from_is_opened_anew() {
+    everywhere(&KINDS, |stage, kind| is_read_only_from_its_beginning(stage, kind, "rw:"));
+}
+
+fn is_read_only_from_its_beginning(stage: &Stage, kind: &str, how: &str) {
+    let prompt = stage.path("prompt");
+    std::fs::write(&prompt, "first\nsecond\n").unwrap();
+    std::fs::set_permissions(&prompt, Permissions::from_mode(0o666)).unwrap();
+    let script =
+        "grep -E '^(pos|flags)' /proc/$$/fdinfo/0; (echo x >&0) 2>/dev/null || echo read-only; cat";
+    let target = ["/bin/sh", "-c", script];
+    let input = format!("{how}{}", prompt.display());
+    let mut host = Host::spawn(stage.host_command(kind, &input, &target));
+    host.start();
+    assert_eq!(host.ask("wait"), "code 0");
+    let output = stage.output();
+    let (facts, text) =
+        output.split_once("read-only\n").unwrap_or_else(|| panic!("{kind}: {output}"));
+    assert_eq!(text, "first\nsecond\n", "{kind}");
+    let words: Vec<&str> = facts.split_whitespace().collect();
+    assert_eq!(words[1], "0", "{kind}: offset");
+    let flags = u32::from_str_radix(words[3], 8).unwrap();
+    assert_eq!(flags & 0o7, 0, "{kind}: opened for reading only: {facts}");
+    assert_eq!(flags & 0o4000, 0, "{kind}: not non-blocking: {facts}");
 }
 
 #[test]
