@@ -1,4 +1,5 @@
-//! What a full run has to have observed: must-show line × check × CLI × user × ending.
+//! What a full run has to have observed: must-show line (docs/evidence.md) × check × CLI × user ×
+//! ending.
 //!
 //! Tests keep a row (`dcli_testkit::evidence::Row`) for each cell, under the names used here.
 //! A cell behind a protection also needs its control: a row with `disabled` set, taken with the

@@ -1,7 +1,7 @@
 //! Finding the processes of one tree wherever they went, and starting programs as somebody else.
 //!
 //! A tree is found by a marker in its environment: it is inherited through every fork, session
-//! and reparenting, and a real CLI's tools have it too (cli-behaviour, "What survives a kill").
+//! and reparenting, and a real CLI's tools have it too (each of them was looked at after a kill).
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;

@@ -7,7 +7,7 @@ use dcli_core::executor::record::{Delivery, Native, Record};
 use crate::clauses::every;
 use crate::common::{Dialect, Stage, fake_agent};
 
-/// EXECUTORS §2, written out: backend, access, and every argument before the prompt.
+/// The shipped command lines, written out: backend, access, and every argument before the prompt.
 const WRITTEN_OUT: [(&str, &str, &str); 9] = [
     (
         "claude",

@@ -1,4 +1,4 @@
-//! The clauses of EXECUTORS §8: each runs for every record of the catalogue and for the records
+//! The clauses that hold for any record: each runs for every record of the catalogue and for the records
 //! that the engine has never seen.
 
 use std::collections::BTreeSet;

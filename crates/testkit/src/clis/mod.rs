@@ -1,9 +1,8 @@
 //! The real coding CLIs, as `npm ci` in `clis/` installs them, and how to point each at a model
 //! server without an account, a network, or anybody's own settings.
 //!
-//! Which file is the real program, and the settings: cli-behaviour §1 and §2 for Claude Code
-//! 2.1.197 and 2.1.332, Codex 0.171.0 and opencode 1.18.33; run here for Qwen Code 0.15.10 and
-//! Gemini CLI 0.61.0.
+//! Which file is the real program, and the settings, were found by running Claude Code 2.1.197 and
+//! 2.1.332, Codex 0.171.0, opencode 1.18.33, Qwen Code 0.15.10 and Gemini CLI 0.61.0.
 
 mod settings;
 

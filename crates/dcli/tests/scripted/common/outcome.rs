@@ -16,7 +16,7 @@ pub(crate) struct Outcome {
 #[derive(Debug)]
 pub(crate) struct Envelope(pub(crate) Value);
 
-/// CONTRACT §3: the code of each error of an envelope, where no better class was found.
+/// docs/exit-codes.md: the code of each error of an envelope, where no better class was found.
 const ERRORS: [(&str, i32); 12] = [
     ("executorNotFound", 2),
     ("executorInvalid", 2),
@@ -32,7 +32,7 @@ const ERRORS: [(&str, i32); 12] = [
     ("executorRunFailed", 10),
 ];
 
-/// CONTRACT §3: the code of each failure class that a run can have.
+/// docs/exit-codes.md: the code of each failure class that a run can have.
 const CLASSES: [(&str, i32); 14] = [
     ("internal", 1),
     ("backend_execution_failed", 10),
