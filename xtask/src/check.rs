@@ -133,7 +133,7 @@ impl Check {
             self.report.run(name, || Err(Error::NoTest));
             return;
         }
-        let mut cargo = self.workspace.cargo();
+        let mut cargo = self.workspace.cargo_for_tests();
         cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(targets);
         cargo.env(evidence::VARIABLE, self.rows());
         if self.extent == Extent::Full {

@@ -3,7 +3,9 @@
 //! checkout is bound to a place that everybody may enter.
 
 use std::fs::{DirBuilder, Permissions};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -25,14 +27,19 @@ pub(crate) fn check_elsewhere(root: &Path) -> Option<ExitCode> {
     if closed == root && !open(root) {
         return None;
     }
-    let stage = make_stage()?;
+    let stage = make_stage(root)?;
     println!("The check runs at {}, where the same checkout is bound.", stage.display());
-    let status = Command::new("unshare")
+    let mut inside = Command::new("unshare");
+    inside
         .args(["--mount", "--propagation", "private", "sh", "-c"])
         .args([r#"mount --bind "$1" "$2" && cd "$2" && exec cargo xtask check"#, "sh"])
         .args([root, &stage])
-        .env(INSIDE, "1")
-        .status();
+        .env(INSIDE, "1");
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        // Programs remember the directory they were built in: each place has its own builds.
+        inside.env("CARGO_TARGET_DIR", stage.join("target/elsewhere"));
+    }
+    let status = inside.status();
     // It may be left behind empty; nothing depends on it.
     let _ = std::fs::remove_dir(&stage);
     match status {
@@ -65,9 +72,15 @@ fn open(root: &Path) -> bool {
     opened.is_ok()
 }
 
-fn make_stage() -> Option<PathBuf> {
-    let stage = std::env::temp_dir().join(format!("dcli-check-{}", std::process::id()));
-    let made = DirBuilder::new().mode(0o755).create(&stage);
+/// The same place for the same checkout, so that what was built there is found again.
+fn make_stage(root: &Path) -> Option<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    root.hash(&mut hasher);
+    let stage = std::env::temp_dir().join(format!("dcli-check-{:016x}", hasher.finish()));
+    let made = match DirBuilder::new().mode(0o755).create(&stage) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && is_ours(&stage) => Ok(()),
+        other => other,
+    };
     match made {
         Ok(()) if first_closed(&stage).is_none() => Some(stage),
         Ok(()) => {
@@ -79,6 +92,12 @@ fn make_stage() -> Option<PathBuf> {
             None
         }
     }
+}
+
+/// A directory, no link, that nobody but root may change.
+fn is_ours(stage: &Path) -> bool {
+    let found = stage.symlink_metadata();
+    found.is_ok_and(|found| found.is_dir() && found.uid() == 0 && found.mode() & 0o022 == 0)
 }
 
 #[cfg(test)]

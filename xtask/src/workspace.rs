@@ -1,6 +1,6 @@
 //! Where things are: the root, the target directory, and the names of the integration tests.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde::Deserialize;
@@ -45,7 +45,9 @@ impl Workspace {
     /// # Errors
     /// When cargo fails or its answer has another shape.
     pub(crate) fn find() -> Result<Self, Error> {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        // As cargo runs it now: the same build may be run from another place of the same checkout.
+        let now = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let here = now.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let mut cargo = Command::new("cargo");
         cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(here);
         Self::read(&command::output_of(&mut cargo)?)
@@ -60,6 +62,14 @@ impl Workspace {
     pub(crate) fn cargo(&self) -> Command {
         let mut cargo = Command::new("cargo");
         cargo.current_dir(&self.root);
+        cargo
+    }
+
+    /// A cargo command at the root, for tests: signals that this process was started to ignore
+    /// (nohup, a background job of a script) would be ignored by every program under test too.
+    pub(crate) fn cargo_for_tests(&self) -> Command {
+        let mut cargo = Command::new("env");
+        cargo.args(["--default-signal=HUP,INT,QUIT,TERM", "cargo"]).current_dir(&self.root);
         cargo
     }
 
