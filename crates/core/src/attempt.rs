@@ -105,12 +105,10 @@ pub struct Attempt {
     phase: Phase,
     progress: Progress,
     last_activity: Duration,
-    tool_session: bool,
     next_sample: Duration,
     ending: Option<Ending>,
     by_deadline: bool,
     rung_reached: Option<RungKind>,
-    cancels: u32,
 }
 
 /// An input that makes no sense where the attempt stands.
@@ -132,12 +130,10 @@ impl Attempt {
             phase: Phase::Working,
             progress: Progress::default(),
             last_activity: Duration::ZERO,
-            tool_session: false,
             next_sample: Duration::ZERO,
             ending: None,
             by_deadline: false,
             rung_reached: None,
-            cancels: 0,
         };
         attempt.next_sample = attempt.sample_pause();
         attempt
@@ -188,7 +184,6 @@ impl Attempt {
             (phase, input @ Input::TreeEnded) => Err(Illegal { phase, input }),
             (_, Input::Read(progress)) => Ok(self.read(at, progress)),
             (_, Input::Sampled { busy, tool_session }) => {
-                self.tool_session = tool_session;
                 if busy || tool_session {
                     self.last_activity = at;
                 }
@@ -250,7 +245,6 @@ impl Attempt {
     }
 
     fn cancel(&mut self, at: Duration) -> Vec<Effect> {
-        self.cancels += 1;
         match self.phase {
             Phase::Working => {
                 self.ending = Some(Ending::Cancelled);

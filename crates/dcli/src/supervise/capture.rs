@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
@@ -135,16 +135,13 @@ impl Capture {
     }
 }
 
-/// An unlinked file for what is on its way, where captures are made too.
+/// An unlinked file for what is on its way: in TMPDIR, or below the state root where that cannot be
+/// written.
 pub(crate) fn scratch_file() -> io::Result<File> {
-    in_some_directory(|directory| tempfile::tempfile_in(directory))
-}
-
-fn in_some_directory<T>(make: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     let temporary = std::env::temp_dir();
-    make(&temporary).or_else(|first| {
+    tempfile::tempfile_in(&temporary).or_else(|first| {
         let fallback = crate::store::layout::exec_directory();
-        let made = fallback.and_then(|directory| make(&directory));
+        let made = fallback.and_then(tempfile::tempfile_in);
         made.map_err(|second| {
             let reason = format!("{}: {first}; state root: {second}", temporary.display());
             io::Error::new(first.kind(), reason)
