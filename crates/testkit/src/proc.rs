@@ -18,12 +18,26 @@ pub(crate) fn mask(status: &str, name: &str) -> u64 {
     field(status, name).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
 }
 
-/// The number of the controlling terminal of this process, zero without one: the fifth field
-/// after the command name in `/proc/self/stat`, which may itself hold blanks and brackets.
+/// The number of the controlling terminal of this process, zero without one.
 pub(crate) fn own_terminal() -> i64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = stat.rsplit_once(") ").map_or("", |(_, after)| after);
-    after.split(' ').nth(4).and_then(|number| number.parse().ok()).unwrap_or(0)
+    numbers("self").and_then(|numbers| numbers.get(4).copied()).unwrap_or(0)
+}
+
+/// Process group and session of `pid`, zero where the leader is outside this pid namespace.
+///
+/// Not by getpgid(2) and getsid(2): their safe wrappers take a zero for a fault.
+pub(crate) fn group_and_session(pid: &str) -> Option<(i32, i32)> {
+    let numbers = numbers(pid)?;
+    let narrow = |place: usize| numbers.get(place).and_then(|number| (*number).try_into().ok());
+    Some((narrow(2)?, narrow(3)?))
+}
+
+/// The numbers of `/proc/PID/stat` from the one after the state on, with the state as a zero: the
+/// command name before them may itself hold blanks and brackets.
+fn numbers(pid: &str) -> Option<Vec<i64>> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after) = stat.rsplit_once(") ")?;
+    Some(after.split_ascii_whitespace().map(|word| word.parse().unwrap_or(0)).collect())
 }
 
 /// All process ids that are there now.

@@ -36,6 +36,10 @@ pub struct Found {
     pub comm: String,
     /// State letter of proc(5), `T` for a stopped one.
     pub state: char,
+    /// Its process group; zero where the group's leader is outside this pid namespace.
+    pub group: i32,
+    /// Its session; zero as for the group.
+    pub session: i32,
     /// The command line, its arguments separated by blanks.
     pub cmdline: String,
 }
@@ -133,7 +137,8 @@ fn found(pid: u32) -> Option<Found> {
     let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let cmdline = String::from_utf8_lossy(&cmdline).replace('\0', " ").trim_end().to_owned();
     let comm = proc::field(&status, "Name")?.to_owned();
-    (!matches!(state, 'Z' | 'X')).then_some(Found { pid, comm, state, cmdline })
+    let (group, session) = proc::group_and_session(&pid.to_string())?;
+    (!matches!(state, 'Z' | 'X')).then_some(Found { pid, comm, state, group, session, cmdline })
 }
 
 /// Makes a command run as an ordinary user: this uid, the group of the same number, no other

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use dcli_testkit::hang::{HANG_LIMIT, wait_until};
 use dcli_testkit::hostile::{Mode, PERMIT_VARIABLE, Tree, permit};
-use dcli_testkit::process::{Found, Marker};
-use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
+use dcli_testkit::process::Marker;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_dcli-hostile-tree");
@@ -61,9 +61,8 @@ fn a_whole_tree_survives_its_process_group_and_falls_to_a_kill_loop() {
     let group = grown.pid();
     kill_process_group(group, Signal::KILL).unwrap();
     grown.root.wait().unwrap();
-    let group_of = |found: &Found| getpgid(Pid::from_raw(found.pid.try_into().ok()?)).ok();
     wait_until("the group to be gone", HANG_LIMIT, || {
-        !grown.marker.alive().iter().any(|found| group_of(found) == Some(group))
+        !grown.marker.alive().iter().any(|found| found.group == group.as_raw_nonzero().get())
     })
     .unwrap();
     assert!(grown.marker.alive().len() >= 3, "{:?}", grown.marker.alive());

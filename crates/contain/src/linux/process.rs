@@ -36,6 +36,14 @@ pub(crate) fn fork() -> Result<Side, Errno> {
     }
 }
 
+/// The session of this process; `None` where its leader is outside the pid namespace: getsid(2)
+/// answers 0 then, which a wrapper that promises a pid cannot say.
+pub(crate) fn own_session() -> Option<Pid> {
+    // SAFETY: `getsid` takes no pointer.
+    let session = unsafe { libc::getsid(0) };
+    if session > 0 { Pid::from_raw(session) } else { None }
+}
+
 /// Ends this process at once, without running exit handlers of the host program.
 pub(crate) fn leave(code: i32) -> ! {
     // SAFETY: `_exit` takes no pointer and does not return.

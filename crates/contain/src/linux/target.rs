@@ -137,7 +137,7 @@ fn own_session() -> Result<(), Errno> {
 }
 
 fn leads_session() -> bool {
-    rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpid())
+    super::process::own_session() == Some(rustix::process::getpid())
 }
 
 fn place(standard: [BorrowedFd<'_>; 3]) -> Result<(), Errno> {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{getpgid, getpid, getsid, getuid};
+use rustix::process::{getpid, getuid};
 use serde::{Deserialize, Serialize};
 
 use crate::proc;
@@ -69,6 +69,7 @@ impl Record {
     /// When the working directory or `/proc` cannot be read.
     pub fn of_self(stdin: Option<&[u8]>) -> io::Result<Self> {
         let status = proc::status("self").unwrap_or_default();
+        let (group, session) = proc::group_and_session("self").unwrap_or_default();
         let number = |name| proc::field(&status, name).and_then(|value| value.parse().ok());
         Ok(Self {
             argv: std::env::args_os().map(|argument| text(&argument)).collect(),
@@ -81,8 +82,8 @@ impl Record {
             fds: descriptors()?,
             pid: getpid().as_raw_nonzero().get(),
             ppid: number("PPid").unwrap_or(0),
-            sid: getsid(None)?.as_raw_nonzero().get(),
-            pgid: getpgid(None)?.as_raw_nonzero().get(),
+            sid: session,
+            pgid: group,
             uid: getuid().as_raw(),
             has_terminal: proc::own_terminal() != 0,
             ignored_signals: proc::mask(&status, "SigIgn"),
