@@ -1,5 +1,6 @@
 //! The ResultEnvelope: what one run hands back, and what callers parse.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 pub const SUMMARY_CHARS: usize = 200;
 
 /// Whether the run did what was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// A terminal success record, a non-blank result and a complete stream were seen.
@@ -26,7 +27,7 @@ pub enum Status {
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $variant:ident => $class:ident;)*) => {
         /// The closed set of envelope error codes.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "camelCase")]
         pub enum ErrorCode { $($(#[$doc])* $variant,)* }
 
@@ -77,7 +78,7 @@ impl ErrorCode {
 }
 
 /// One error of an envelope.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvelopeError {
     /// What was wrong, what was not done, and what to do.
     pub message: String,
@@ -86,7 +87,7 @@ pub struct EnvelopeError {
 }
 
 /// How the leading process ended, or why it did not run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitKind {
     /// It exited by itself.
@@ -108,7 +109,7 @@ pub enum ExitKind {
 }
 
 /// Milliseconds measured by the engine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DurationsMs {
     /// From the request to a started process.
     pub spawn_setup: u64,
@@ -117,7 +118,7 @@ pub struct DurationsMs {
 }
 
 /// How the process ended. Exactly one of `code` and `signal` is set where it ran to an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExitReport {
     /// The exit code, 0 to 255.
     pub code: Option<i32>,
@@ -128,7 +129,7 @@ pub struct ExitReport {
 }
 
 /// The rung the run was contained by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContainmentReport {
     /// `pid-namespace`, `guardian`, `process-group`, `job-object`, `taskkill-tree` or `none`.
     pub kind: String,
@@ -137,7 +138,7 @@ pub struct ContainmentReport {
 }
 
 /// Who enforces the access asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessEnforcement {
     /// `mount-namespace`, `landlock`, `backend` (the vendor's own sandbox) or `none`.
     pub kind: String,
@@ -146,7 +147,7 @@ pub struct AccessEnforcement {
 }
 
 /// A process that could not be shown to have ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SurvivorReport {
     /// The process id in dcli's namespace.
     pub pid: u32,
@@ -157,7 +158,7 @@ pub struct SurvivorReport {
 }
 
 /// Which record ran, and which layer chose it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutorReport {
     /// The record's id.
     pub id: String,
@@ -172,7 +173,7 @@ pub struct ExecutorReport {
 }
 
 /// What the engine saw of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunReport {
     /// Milliseconds, rounded down.
     pub durations_ms: DurationsMs,
@@ -203,7 +204,7 @@ pub struct RunReport {
 }
 
 /// What a run that was started produced.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunData {
     /// The backend's final answer, exact.
@@ -240,7 +241,7 @@ pub const ENGINE_KEYS: [&str; 7] = [
 ];
 
 /// The payload of an envelope.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Data {
     /// Something was started.
@@ -250,7 +251,7 @@ pub enum Data {
 }
 
 /// The typed answer of one run. Its keys marked optional are the only ones ever left out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultEnvelope {
     /// Whether it worked.

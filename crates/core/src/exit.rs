@@ -2,6 +2,7 @@
 //!
 //! Both directions, class to code and code to class, are read off [`FailureClass::TABLE`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Success.
@@ -16,7 +17,7 @@ pub const STILL_ACTIVE: u8 = 20;
 macro_rules! failure_classes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal;)*) => {
         /// Why something failed, in the words callers may match on.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum FailureClass { $($(#[$doc])* $variant,)* }
 

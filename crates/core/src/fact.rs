@@ -1,5 +1,6 @@
 //! Facts: all that a backend may say about a run, whichever backend it is.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use crate::exit::FailureClass;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Tokens as the vendor reported them. A figure the vendor did not report is `None`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tokens {
     /// Tokens sent to the model.
     pub input: Option<u64>,
@@ -26,7 +27,7 @@ pub struct Tokens {
 }
 
 /// What a backend is waiting for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InteractionKind {
     /// Leave to use a tool.
@@ -36,7 +37,7 @@ pub enum InteractionKind {
 }
 
 /// How an interaction was dealt with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InteractionOutcome {
     /// A policy given with the run answered it.
@@ -50,7 +51,7 @@ pub enum InteractionOutcome {
 }
 
 /// What a backend does between two records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
     /// It works.
@@ -62,7 +63,7 @@ pub enum Activity {
 }
 
 /// One thing a backend said or did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Fact {
     /// The process runs, or the backend named its session.
@@ -105,7 +106,7 @@ pub enum Fact {
 }
 
 /// A fact with its place and time, as it is written: one flat JSON object a line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactLine {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -119,7 +120,7 @@ pub struct FactLine {
 }
 
 /// A warning: the run went on, but the caller should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// A word to match on.
     pub code: String,

@@ -1,12 +1,15 @@
 //! Failures: a class, where the knowledge came from, and what the vendor says about trying again.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::exit::FailureClass;
 
 /// Where the class of a failure was read, strongest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureSource {
     /// dcli itself saw it: a deadline, a cut stream, a refusal.
@@ -26,7 +29,7 @@ pub enum FailureSource {
 }
 
 /// How sure the class is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// Read from a structured field, or seen by dcli.
@@ -38,7 +41,7 @@ pub enum Confidence {
 }
 
 /// Why a run failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// The class that the exit code follows.
     pub class: FailureClass,
