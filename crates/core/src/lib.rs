@@ -12,4 +12,5 @@ pub mod exit;
 pub mod fact;
 pub mod failure;
 pub mod gate;
+pub mod job;
 pub mod outcome;
