@@ -14,3 +14,5 @@ pub mod failure;
 pub mod gate;
 pub mod job;
 pub mod outcome;
+pub mod report;
+pub mod schema;

@@ -1,0 +1,119 @@
+//! JSON Schemas (draft 2020-12) of everything that is printed as JSON: one table of names.
+//!
+//! A schema describes what this version writes: every key that is always there is required, with
+//! `null` where data is missing. Keys that it does not name are not forbidden, since fields are
+//! added over time and a reader must bear that.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use serde_json::{Map, Value};
+
+use crate::envelope::ResultEnvelope;
+use crate::fact::FactLine;
+use crate::report::{BackendsReport, ErrorReport, EventLine, SchemaEntry, SchemasReport};
+
+/// One shape.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// The name that `dcli schema` takes.
+    pub name: &'static str,
+    /// What prints it.
+    pub title: &'static str,
+    make: fn() -> schemars::Schema,
+}
+
+/// Every shape, in the order of the names.
+pub const SHAPES: &[Shape] = &[
+    shape::<BackendsReport>("backends", "dcli backends --json"),
+    shape::<ResultEnvelope>("envelope", "dcli exec"),
+    shape::<ErrorReport>("error", "every command but exec, with --json, where it has no answer"),
+    shape::<EventLine>("event", "one line of dcli exec --events"),
+    shape::<FactLine>("fact", "one fact"),
+    shape::<SchemasReport>("schemas", "dcli schema --json"),
+];
+
+const fn shape<T: JsonSchema>(name: &'static str, title: &'static str) -> Shape {
+    Shape { name, title, make: generate::<T> }
+}
+
+fn generate<T: JsonSchema>() -> schemars::Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(Plain);
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// The shape of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Shape> {
+    SHAPES.iter().find(|shape| shape.name == name)
+}
+
+/// All names, as `dcli schema --json` lists them.
+#[must_use]
+pub fn listing() -> SchemasReport {
+    let entry =
+        |shape: &Shape| SchemaEntry { name: shape.name.to_owned(), title: shape.title.to_owned() };
+    let schema_version = crate::report::SCHEMA_VERSION;
+    SchemasReport { schema_version, schemas: SHAPES.iter().map(entry).collect() }
+}
+
+impl Shape {
+    /// The schema, with its identity and title.
+    #[must_use]
+    pub fn schema(&self) -> Value {
+        let made = (self.make)().to_value();
+        let mut schema = Map::new();
+        let given = match made {
+            Value::Object(given) => given,
+            other => return other,
+        };
+        schema.insert("$schema".into(), given.get("$schema").cloned().unwrap_or_default());
+        schema.insert("$id".into(), format!("urn:dcli:schema:{}:1", self.name).into());
+        schema.insert("title".into(), self.title.into());
+        schema.extend(given.into_iter().filter(|(key, _)| key != "$schema" && key != "title"));
+        Value::Object(schema)
+    }
+}
+
+/// Takes out what only this language means: names of number formats that no draft defines.
+#[derive(Clone)]
+struct Plain;
+
+impl Transform for Plain {
+    fn transform(&mut self, schema: &mut schemars::Schema) {
+        schema.remove("format");
+        transform_subschemas(self, schema);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_order_and_none_comes_twice() {
+        assert!(SHAPES.is_sorted_by(|one, next| one.name < next.name));
+    }
+
+    #[test]
+    fn every_schema_says_what_it_is_and_describes_itself() {
+        for shape in SHAPES {
+            let schema = shape.schema();
+            assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+            assert_eq!(schema["$id"], format!("urn:dcli:schema:{}:1", shape.name));
+            assert!(schema["description"].is_string(), "{}", shape.name);
+            assert!(!schema.to_string().contains("uint"), "{schema}");
+        }
+    }
+
+    #[test]
+    fn what_is_always_written_is_required_and_what_may_be_left_out_is_not() {
+        let envelope = find("envelope").unwrap().schema();
+        assert_eq!(envelope["required"], serde_json::json!(["status", "data", "summary"]));
+        let run = &envelope["$defs"]["RunData"]["required"];
+        assert_eq!(*run, serde_json::json!(["result", "usage", "usageWindows", "run"]));
+        let failure = &envelope["$defs"]["Failure"];
+        let (required, all) = (&failure["required"], failure["properties"].as_object().unwrap());
+        assert_eq!(required.as_array().unwrap().len(), all.len());
+    }
+}
