@@ -5,7 +5,9 @@
 //! happen goes out as values.
 
 pub mod attempt;
+pub mod capability;
 pub mod decode;
+pub mod doctor;
 pub mod envelope;
 pub mod executor;
 pub mod exit;

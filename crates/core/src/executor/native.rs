@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::access;
+
 /// Native arguments for each access, and the state the CLI must be able to write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +30,11 @@ pub struct Access {
     /// Variables that decide access.
     #[serde(default)]
     pub variables: Vec<String>,
+    /// The accesses under which the vendor's sandbox was measured to keep tools off the network.
+    #[serde(default)]
+    pub network_blocked: Vec<access::Access>,
+    /// How the vendor's sandbox is asked to start around a command that does nothing.
+    pub sandbox_probe: Option<SandboxProbe>,
     /// An argument the CLI refuses for root unless a variable is set.
     pub root_guard: Option<RootGuard>,
     /// Directories it must be able to write; `$NAME` and a leading `~` are resolved.
@@ -62,6 +69,18 @@ pub enum NativeEnforcement {
     /// Nobody: permission rules are not a sandbox.
     #[default]
     None,
+}
+
+/// A command of the CLI that starts its own sandbox around something that does nothing. Where the
+/// sandbox cannot start, some CLIs run no tool at all and still end with 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxProbe {
+    /// Arguments of the program. It has to end with 0.
+    pub args: Vec<String>,
+    /// Texts on standard error that say it will not start in a run, whatever the exit code.
+    #[serde(default)]
+    pub faults: Vec<String>,
 }
 
 /// An argument the CLI refuses for root unless a variable is set.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::controls::Contract;
 use super::rule::FactRule;
 
-pub use super::native::{Access, Native, NativeEnforcement, RootGuard};
+pub use super::native::{Access, Native, NativeEnforcement, RootGuard, SandboxProbe};
 pub use super::output::{
     Capture, DenialsRule, FailureRule, Format, MetadataRule, Output, PhraseRule, ResultRule,
     Terminal,

@@ -73,6 +73,10 @@ impl Record {
         self.identity_problems(&mut found);
         self.prompt_problems(&mut found);
         self.version_problems(&mut found);
+        if self.access.sandbox_probe.as_ref().is_some_and(|probe| probe.args.is_empty()) {
+            let problem = "is empty: the program alone starts no sandbox";
+            found.push(("access.sandbox_probe.args".into(), problem.into()));
+        }
         output_problems(&self.output, &mut found);
         for (index, rule) in self.facts.iter().enumerate() {
             fact_problems(index, rule, &mut found);
