@@ -39,7 +39,7 @@ fn max_invocations_admits_exactly_that_many_and_starts_no_more() {
         assert_eq!(answers, expected);
         assert_eq!(bench.runs() as f64, limit);
         let refused = exceeded(bench.run(Job::default()));
-        assert_eq!(refused, Exceeded { cap: CapKind::Invocations, limit, used: limit });
+        assert_eq!(refused, Exceeded { cap: CapKind::Invocations, limit, used: limit, rule: None });
     }
 }
 
@@ -47,9 +47,9 @@ fn max_invocations_admits_exactly_that_many_and_starts_no_more() {
 fn max_total_cost_refuses_an_estimate_that_does_not_fit_before_anything_starts() {
     let bench = bench(Caps::UNLIMITED.with_max_total_cost(100.0).unwrap(), AllowAll);
     let refused = exceeded(bench.run(of(101.0, None)));
-    assert_eq!(refused, Exceeded { cap: CapKind::TotalCost, limit: 100.0, used: 0.0 });
+    assert_eq!(refused, Exceeded { cap: CapKind::TotalCost, limit: 100.0, used: 0.0, rule: None });
     bench.assert_untouched();
-    assert_eq!(bench.events().pop(), Some(Event::CapExceeded { exceeded: refused }));
+    assert_eq!(bench.events().pop(), Some(Event::CapExceeded { exceeded: refused.clone() }));
     assert!(bench.run(of(100.0, None)).is_ok());
     assert_eq!(exceeded(bench.run(of(0.0, None))).used, 100.0);
     assert_eq!(bench.runs(), 1);
@@ -156,7 +156,7 @@ fn race(caps: Caps, threads: usize, admitted: usize) -> (Bench, Vec<Refusal>) {
 fn max_concurrent_holds_under_real_threads_and_frees_its_places() {
     let caps = Caps::UNLIMITED.with_max_concurrent(3.0).unwrap();
     let (bench, refused) = race(caps, 12, 3);
-    let full = Exceeded { cap: CapKind::Concurrent, limit: 3.0, used: 3.0 };
+    let full = Exceeded { cap: CapKind::Concurrent, limit: 3.0, used: 3.0, rule: None };
     assert_eq!(refused, vec![Refusal::CapExceeded(full); 9]);
     assert_eq!(bench.ledger.invocations(), 3);
     let admitted =
@@ -169,7 +169,7 @@ fn max_concurrent_holds_under_real_threads_and_frees_its_places() {
 #[test]
 fn estimates_of_runs_under_way_are_reserved_also_under_real_threads() {
     let (bench, refused) = race(Caps::UNLIMITED.with_max_total_cost(45.0).unwrap(), 12, 4);
-    let full = Exceeded { cap: CapKind::TotalCost, limit: 45.0, used: 40.0 };
+    let full = Exceeded { cap: CapKind::TotalCost, limit: 45.0, used: 40.0, rule: None };
     assert_eq!(refused, vec![Refusal::CapExceeded(full); 8]);
     assert_eq!(bench.ledger.spent(), cost(40.0));
 }

@@ -13,9 +13,9 @@ use super::caps::{CapKind, Caps, Cost};
 pub struct Ticket(pub u64);
 
 /// A limit that left no room.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Error)]
 #[serde(deny_unknown_fields)]
-#[error("{cap} is {limit}, and {used} are used")]
+#[error("{name} is {limit}, and {used} are used", name = self.name())]
 pub struct Exceeded {
     /// Which limit.
     pub cap: CapKind,
@@ -23,6 +23,50 @@ pub struct Exceeded {
     pub limit: f64,
     /// What counts against it already, the estimates of runs under way included.
     pub used: f64,
+    /// The configured rule behind it, in words: its key, whose sums, and the file that set it.
+    pub rule: Option<String>,
+}
+
+impl Exceeded {
+    fn name(&self) -> String {
+        self.rule.clone().unwrap_or_else(|| self.cap.to_string())
+    }
+}
+
+/// What counts against limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Counted {
+    /// Runs admitted.
+    pub invocations: u64,
+    /// Runs under way.
+    pub concurrent: u64,
+    /// Tokens spent, and reserved for the runs under way.
+    pub cost: Cost,
+}
+
+impl Counted {
+    /// Whether every limit leaves room for one run more, thought to cost `estimate`.
+    ///
+    /// # Errors
+    /// The first limit that does not.
+    #[expect(clippy::cast_precision_loss, reason = "for a message; limits are at most 2^53")]
+    pub fn admits(&self, caps: &Caps, estimate: Cost) -> Result<(), Exceeded> {
+        let count = |cap, limit: Option<u64>, used: u64| match limit {
+            Some(limit) if used >= limit => {
+                Err(Exceeded { cap, limit: limit as f64, used: used as f64, rule: None })
+            }
+            _ => Ok(()),
+        };
+        count(CapKind::Invocations, caps.max_invocations(), self.invocations)?;
+        count(CapKind::Concurrent, caps.max_concurrent(), self.concurrent)?;
+        let Some(limit) = caps.max_total_cost() else { return Ok(()) };
+        // A spent limit admits nothing, not even a run that is estimated at nothing.
+        if self.cost >= limit || self.cost.plus(estimate) > limit {
+            let (limit, used) = (limit.tokens(), self.cost.tokens());
+            return Err(Exceeded { cap: CapKind::TotalCost, limit, used, rule: None });
+        }
+        Ok(())
+    }
 }
 
 /// Why no run was admitted.
@@ -48,6 +92,12 @@ pub enum LedgerError {
     /// Its storage failed.
     #[error("ledger unavailable: {reason}")]
     Unavailable {
+        /// In words.
+        reason: String,
+    },
+    /// Its storage may not be written.
+    #[error("the ledger cannot be written: {reason}")]
+    Denied {
         /// In words.
         reason: String,
     },
@@ -117,7 +167,7 @@ impl MemoryLedger {
 impl Ledger for MemoryLedger {
     fn admit(&self, caps: &Caps, estimate: Cost) -> Result<Ticket, AdmitError> {
         let mut sums = self.lock();
-        sums.refuse(caps, estimate)?;
+        sums.counted().admits(caps, estimate)?;
         sums.invocations += 1;
         let ticket = Ticket(sums.invocations);
         sums.open.insert(ticket, estimate);
@@ -133,23 +183,9 @@ impl Ledger for MemoryLedger {
 }
 
 impl Sums {
-    #[expect(clippy::cast_precision_loss, reason = "for a message; limits are at most 2^53")]
-    fn refuse(&self, caps: &Caps, estimate: Cost) -> Result<(), Exceeded> {
-        let count = |cap, limit: Option<u64>, used: u64| match limit {
-            Some(limit) if used >= limit => {
-                Err(Exceeded { cap, limit: limit as f64, used: used as f64 })
-            }
-            _ => Ok(()),
-        };
-        count(CapKind::Invocations, caps.max_invocations(), self.invocations)?;
-        count(CapKind::Concurrent, caps.max_concurrent(), self.open.len() as u64)?;
-        let Some(limit) = caps.max_total_cost() else { return Ok(()) };
-        let used = self.open.values().fold(self.spent, |sum, cost| sum.plus(*cost));
-        // A spent limit admits nothing, not even a run that is estimated at nothing.
-        if used >= limit || used.plus(estimate) > limit {
-            let (limit, used) = (limit.tokens(), used.tokens());
-            return Err(Exceeded { cap: CapKind::TotalCost, limit, used });
-        }
-        Ok(())
+    fn counted(&self) -> Counted {
+        let cost = self.open.values().fold(self.spent, |sum, cost| sum.plus(*cost));
+        let concurrent = self.open.len() as u64;
+        Counted { invocations: self.invocations, concurrent, cost }
     }
 }

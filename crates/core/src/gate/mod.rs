@@ -5,6 +5,7 @@
 //! most once, and charges never less than what was estimated, also when the run panics. Where the
 //! sums are kept is the [`Ledger`]'s business, what is allowed is the [`Policy`]'s.
 
+mod budget;
 mod caps;
 mod choice;
 mod ledger;
@@ -12,9 +13,10 @@ mod log;
 mod policy;
 mod runner;
 
+pub use budget::{Budget, BudgetError, Limit, Rule, Scope};
 pub use caps::{CapError, CapKind, Caps, Cost};
 pub use choice::{Choice, Layer, Preferences};
-pub use ledger::{AdmitError, Exceeded, Ledger, LedgerError, MemoryLedger, Ticket};
+pub use ledger::{AdmitError, Counted, Exceeded, Ledger, LedgerError, MemoryLedger, Ticket};
 pub use log::{Event, LOG_SCHEMA, Log, LogRecord, Silent};
 pub use policy::{AllowAll, AroundFault, Call, GuardFault, Policy, Proceed, Verdict};
 pub use runner::{Execute, Gate, Passed, Refusal, Runner};

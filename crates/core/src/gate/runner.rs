@@ -176,7 +176,7 @@ impl<Q, R> Runner<Q, R> {
                 Ok(admission)
             }
             Err(AdmitError::Exceeded(exceeded)) => {
-                self.log(call, Event::CapExceeded { exceeded });
+                self.log(call, Event::CapExceeded { exceeded: exceeded.clone() });
                 Err(Refusal::CapExceeded(exceeded))
             }
             Err(AdmitError::Ledger(error)) => {
