@@ -1,6 +1,9 @@
 //! The outcome table: what evidence and ending of a run amount to. First row that fits wins.
 
+use serde::{Deserialize, Serialize};
+
 use crate::envelope::{ErrorCode, Status, summarise};
+use crate::executor::diagnosis::Phrases;
 use crate::executor::rule::Signal;
 use crate::executor::scan::Scan;
 use crate::exit::FailureClass;
@@ -8,7 +11,8 @@ use crate::fact::Warning;
 use crate::failure::{Confidence, Failure, FailureSource, class_of_http};
 
 /// Which time limit ended a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// To the backend's first record.
     Startup,
@@ -214,16 +218,17 @@ fn exited(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
     let last = around.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
     let said = last.map_or_else(String::new, |line| format!(": {}", summarise(line)));
     let message = format!("the backend exited {code} without a good terminal record{said}");
-    let signal = around.stderr_signals.iter().find(|s| around.stderr.contains(&s.contains));
-    let failure = match signal {
+    let phrases = Phrases::of(around.stderr, around.stderr_signals.iter());
+    let http_code = phrases.http.map(|(code, _)| code);
+    let failure = match phrases.first {
         Some(signal) => Failure {
             class: signal.class,
             source: FailureSource::Stderr,
             matched_signal: Some(signal.contains.clone()),
             confidence: Confidence::Medium,
-            http_code: signal.http_code,
-            retryable: signal.retryable.or(signal.http_code.map(|code| class_of_http(code).1)),
-            retry_at: None,
+            http_code,
+            retryable: signal.retryable.or(http_code.map(|code| class_of_http(code).1)),
+            retry_at: phrases.retry_at,
             message,
         },
         None => Failure {

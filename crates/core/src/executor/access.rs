@@ -6,7 +6,9 @@ use super::record::{Access as Natives, Native, NativeEnforcement};
 use crate::envelope::AccessEnforcement;
 
 /// What a run may change.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
     /// Nothing of the user's.

@@ -1,3 +1,9 @@
 //! Jobs: runs with a record that outlives the process that made it.
 
+pub mod event;
 pub mod id;
+pub mod machine;
+pub mod request;
+pub mod state;
+pub mod status;
+pub mod verdict;

@@ -1,0 +1,231 @@
+//! The journal of a job: what happened to it, in order, one event a line. All that is known of a
+//! job follows from its journal.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::id::{GroupName, JobId, Label, RepoKey};
+use super::state::{JobState, KillSkipped, Mode, SessionStrategy};
+use crate::envelope::{AccessEnforcement, ContainmentReport, ExitKind, SurvivorReport};
+use crate::executor::access::Access;
+use crate::executor::record::RungKind;
+use crate::fact::{Tokens, Warning};
+use crate::failure::Failure;
+use crate::outcome::Limit;
+
+/// Version of the shape of a [`JournalLine`].
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Which process a worker is: a pid says nothing outside its boot and namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerIdentity {
+    /// Process id in its own namespace.
+    pub pid: u32,
+    /// Clock ticks since boot (proc(5), field 22 of stat).
+    pub start_time: u64,
+    /// The kernel's boot id.
+    pub boot_id: String,
+    /// Inode of the pid namespace.
+    pub pid_namespace: u64,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Created {
+    /// Whose journal this is.
+    pub job_id: JobId,
+    /// Which backend runs it.
+    pub backend: String,
+    /// Its version where it was asked.
+    pub backend_version: Option<String>,
+    /// The version of dcli that made the job.
+    pub adapter_version: String,
+    /// The repository it belongs to.
+    pub repo_key: RepoKey,
+    /// The root of the working tree; `None` outside a repository.
+    pub repo_root: Option<String>,
+    /// The directory it works in.
+    pub execution_root: String,
+    /// The job whose execution root that is.
+    pub execution_owner: JobId,
+    /// What it is for.
+    pub mode: Mode,
+    /// What it may change.
+    pub access: Access,
+    /// What the backend could do when the job was made.
+    pub capabilities_snapshot: Option<Value>,
+    /// The model that was asked for.
+    pub model: Option<String>,
+    /// The backend's own named agent.
+    pub agent: Option<String>,
+    /// The job that asked for this one.
+    pub parent_job_id: Option<JobId>,
+    /// The first job of that line; this one where there is none.
+    pub root_job_id: JobId,
+    /// How its session comes to be.
+    pub session_strategy: SessionStrategy,
+    /// Its group.
+    pub group: Option<GroupName>,
+    /// The caller's words for it.
+    pub label: Option<Label>,
+    /// The most seconds it may run.
+    pub hard_timeout_sec: f64,
+    /// What the caller should know already.
+    pub warnings: Vec<Warning>,
+}
+
+/// What was started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BackendStarted {
+    /// The leader's pid, as the supervisor sees it.
+    pub backend_pid: Option<u32>,
+    /// Its version where it was asked.
+    pub backend_version: Option<String>,
+    /// What holds the tree together.
+    pub containment: ContainmentReport,
+    /// Who enforces the access.
+    pub access_enforcement: AccessEnforcement,
+}
+
+/// How the backend's tree ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BackendEnded {
+    /// The leader's exit code.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Why it ended.
+    pub exit_kind: Option<ExitKind>,
+    /// The last rung of the cancel ladder that was climbed.
+    pub cancel_rung_reached: Option<RungKind>,
+    /// What could not be ended; `None`: no tree kill ran.
+    pub containment_survivors: Option<Vec<SurvivorReport>>,
+    /// Why no tree kill ran.
+    pub kill_skipped: Option<KillSkipped>,
+    /// The backend's own session id.
+    pub backend_session_id: Option<String>,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// A terminal state.
+    pub state: JobState,
+    /// What a command that waited for it ends with.
+    pub command_exit_code: u8,
+    /// Why it did not do what was asked.
+    pub failure: Option<Failure>,
+    /// Bytes of `result.md`; `None` where there is none.
+    pub result_bytes: Option<u64>,
+    /// What is still alive of its tree, where that was found out after the worker's death.
+    pub containment_survivors: Option<Vec<SurvivorReport>>,
+    /// What the vendor says it used.
+    pub tokens: Tokens,
+    /// The vendor's quota windows, verbatim.
+    pub usage_windows: Option<Value>,
+    /// What the vendor says it costs.
+    pub cost: Option<f64>,
+    /// All warnings of the run.
+    pub warnings: Vec<Warning>,
+}
+
+/// One thing that happened to a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// It was made.
+    Created(Box<Created>),
+    /// A worker has it.
+    WorkerStarted {
+        /// Who.
+        worker: WorkerIdentity,
+    },
+    /// It waits for a place.
+    Queued,
+    /// It has one.
+    Admitted,
+    /// An attempt has its directory.
+    AttemptCreated {
+        /// Counts from 1.
+        attempt: u32,
+        /// A name for it that no other attempt has.
+        attempt_id: String,
+    },
+    /// The backend runs.
+    BackendStarted(Box<BackendStarted>),
+    /// The backend named its session.
+    SessionNamed {
+        /// Its name.
+        backend_session_id: String,
+    },
+    /// Success evidence with a usable result and nothing open, or an exit.
+    CompletionObserved,
+    /// More came: it is not complete after all.
+    CompletionWithdrawn,
+    /// Somebody wants it to end.
+    CancelRequested {
+        /// Who: `user`, or a signal's name.
+        by: String,
+    },
+    /// A deadline ends it.
+    DeadlineReached {
+        /// Which.
+        limit: Limit,
+    },
+    /// The backend's tree has ended.
+    BackendEnded(Box<BackendEnded>),
+    /// It is over.
+    Ended(Box<Ended>),
+}
+
+impl Event {
+    /// Whether it must be on the disk before anything follows from it.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        !matches!(
+            self,
+            Self::WorkerStarted { .. }
+                | Self::Admitted
+                | Self::AttemptCreated { .. }
+                | Self::SessionNamed { .. }
+                | Self::CompletionWithdrawn
+        )
+    }
+}
+
+impl Event {
+    /// Its name as it is written.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Created(_) => "created",
+            Self::WorkerStarted { .. } => "worker_started",
+            Self::Queued => "queued",
+            Self::Admitted => "admitted",
+            Self::AttemptCreated { .. } => "attempt_created",
+            Self::BackendStarted(_) => "backend_started",
+            Self::SessionNamed { .. } => "session_named",
+            Self::CompletionObserved => "completion_observed",
+            Self::CompletionWithdrawn => "completion_withdrawn",
+            Self::CancelRequested { .. } => "cancel_requested",
+            Self::DeadlineReached { .. } => "deadline_reached",
+            Self::BackendEnded(_) => "backend_ended",
+            Self::Ended(_) => "ended",
+        }
+    }
+}
+
+/// An event with its place and time: one flat JSON object a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JournalLine {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Counts from 1 without gaps.
+    pub seq: u64,
+    /// RFC 3339 UTC with milliseconds.
+    pub at: String,
+    /// The event's own fields, beside these.
+    #[serde(flatten)]
+    pub event: Event,
+}
