@@ -108,11 +108,12 @@ pub enum Fact {
 /// A fact with its place and time, as it is written: one flat JSON object a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactLine {
-    /// [`SCHEMA_VERSION`].
+    /// The version of this shape.
     pub schema_version: u32,
     /// Counts from 1 within a run, without gaps.
     pub seq: u64,
     /// RFC 3339 UTC with milliseconds.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub at: String,
     /// The fact's own fields, beside these.
     #[serde(flatten)]

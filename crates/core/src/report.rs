@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::capability::Standing;
 use crate::envelope::ResultEnvelope;
 use crate::executor::record::Verification;
 use crate::exit::FailureClass;
@@ -14,7 +15,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// What every command but `exec` prints in place of its answer, where there is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorReport {
-    /// [`SCHEMA_VERSION`].
+    /// The version of this shape.
     pub schema_version: u32,
     /// What was wrong.
     pub error: ErrorDetail,
@@ -79,11 +80,12 @@ impl ErrorReport {
 /// The envelope as the last line of `exec --events`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvelopeLine {
-    /// [`crate::fact::SCHEMA_VERSION`].
+    /// The version of this shape.
     pub schema_version: u32,
     /// One more than the last fact's.
     pub seq: u64,
     /// When: RFC 3339, UTC, milliseconds.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub at: String,
     /// Always `envelope`.
     pub r#type: EnvelopeTag,
@@ -112,7 +114,7 @@ pub enum EventLine {
 /// `backends --json`: every record, and what is found on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendsReport {
-    /// [`SCHEMA_VERSION`].
+    /// The version of this shape.
     pub schema_version: u32,
     /// In the order of their ids.
     pub backends: Vec<BackendEntry>,
@@ -158,26 +160,10 @@ pub struct RefusedRecord {
     pub message: String,
 }
 
-/// How a version stands to a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// The record was tested with it.
-    Tested,
-    /// Inside the supported range.
-    InRange,
-    /// Outside the supported range.
-    OutOfRange,
-    /// Known not to work.
-    KnownBad,
-    /// Not known.
-    Unknown,
-}
-
 /// `schema --json` without a name: the shapes that have a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SchemasReport {
-    /// [`SCHEMA_VERSION`].
+    /// The version of this shape.
     pub schema_version: u32,
     /// In the order of their names.
     pub schemas: Vec<SchemaEntry>,

@@ -13,6 +13,9 @@ use crate::envelope::ResultEnvelope;
 use crate::fact::FactLine;
 use crate::report::{BackendsReport, ErrorReport, EventLine, SchemaEntry, SchemasReport};
 
+/// Times as they are written: RFC 3339, UTC, with milliseconds.
+pub const TIME: &str = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$";
+
 /// One shape.
 #[derive(Clone, Copy)]
 pub struct Shape {
@@ -75,20 +78,41 @@ impl Shape {
     }
 }
 
-/// Takes out what only this language means: names of number formats that no draft defines.
+/// Takes out what only this language means: names of number formats that no draft defines, and links
+/// in descriptions.
 #[derive(Clone)]
 struct Plain;
 
 impl Transform for Plain {
     fn transform(&mut self, schema: &mut schemars::Schema) {
         schema.remove("format");
+        if let Some(Value::String(text)) = schema.get_mut("description") {
+            *text = unlinked(text);
+        }
         transform_subschemas(self, schema);
     }
+}
+
+/// ``[`a::B`]`` becomes `` `B` ``.
+fn unlinked(text: &str) -> String {
+    let mut parts = text.split("[`");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (link, rest) = part.split_once("`]").unwrap_or((part, ""));
+        let name = link.rsplit("::").next().unwrap_or(link);
+        plain.push_str(&format!("`{name}`{rest}"));
+    }
+    plain
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_become_names() {
+        assert_eq!(unlinked("At [`a::B`], not [`c`]; [d]."), "At `B`, not `c`; [d].");
+    }
 
     #[test]
     fn names_are_in_order_and_none_comes_twice() {
@@ -102,7 +126,8 @@ mod tests {
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
             assert_eq!(schema["$id"], format!("urn:dcli:schema:{}:1", shape.name));
             assert!(schema["description"].is_string(), "{}", shape.name);
-            assert!(!schema.to_string().contains("uint"), "{schema}");
+            let text = schema.to_string();
+            assert!(!text.contains("uint") && !text.contains("[`"), "{text}");
         }
     }
 

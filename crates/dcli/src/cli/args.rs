@@ -27,6 +27,12 @@ pub(super) enum Command {
     Backends(Backends),
     /// See the whole path work with a scripted agent: no model, no account, a scratch directory.
     Demo(Demo),
+    /// Print the JSON Schema of an output, or list them.
+    Schema(Schema),
+    /// Print a script that completes words for a shell.
+    Completions(Completions),
+    /// Print a manual page, or write all of them into a directory.
+    Man(Man),
 }
 
 #[derive(Debug, Args)]
@@ -96,6 +102,33 @@ pub(super) struct Demo {
     /// Print the envelopes as JSON lines and no explanations.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Schema {
+    /// Which schema [default: list them].
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// List them as one JSON object; a schema is JSON anyway.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Man {
+    /// The command to print the page of [default: dcli's own].
+    #[arg(value_name = "COMMAND", conflicts_with = "dir")]
+    pub command: Option<String>,
+    /// Write every page into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 /// The longest time limit: a hundred years.

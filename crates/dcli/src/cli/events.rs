@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use dcli_core::envelope::ResultEnvelope;
 use dcli_core::fact::{FactLine, SCHEMA_VERSION};
-use serde::Serialize;
+use dcli_core::report::{EnvelopeLine, EnvelopeTag};
 
 use crate::exec::stamp;
 use crate::report::json;
@@ -21,15 +21,6 @@ const CHUNK: usize = 256 * 1024;
 pub(super) struct Events {
     spool: Arc<Spool>,
     writer: JoinHandle<io::Result<()>>,
-}
-
-#[derive(Serialize)]
-struct EnvelopeLine<'a> {
-    schema_version: u32,
-    seq: u64,
-    at: String,
-    r#type: &'static str,
-    envelope: &'a ResultEnvelope,
 }
 
 impl Events {
@@ -65,8 +56,8 @@ impl Events {
 
 /// The envelope as the last line, `seq` after the facts.
 pub(super) fn line(seq: u64, envelope: &ResultEnvelope) -> io::Result<()> {
-    let (schema_version, at, r#type) = (SCHEMA_VERSION, stamp::now(), "envelope");
-    let line = EnvelopeLine { schema_version, seq, at, r#type, envelope };
+    let (at, r#type, envelope) = (stamp::now(), EnvelopeTag::Envelope, envelope.clone());
+    let line = EnvelopeLine { schema_version: SCHEMA_VERSION, seq, at, r#type, envelope };
     json::line(&mut io::stdout().lock(), &line)
 }
 

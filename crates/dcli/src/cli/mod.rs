@@ -1,19 +1,28 @@
 //! The command line: arguments → call → report. No logic of its own.
 
+mod answer;
 mod args;
 mod backends;
+mod completions;
 mod demo;
 mod events;
 mod exec;
+mod man;
 mod progress;
 mod prompt;
+mod schema;
 mod signals;
+mod suggest;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 use dcli_core::envelope::{ErrorCode, ResultEnvelope};
+use dcli_core::exit::FailureClass;
+use dcli_core::report::ErrorReport;
 
 use args::{Cli, Command};
 
@@ -32,25 +41,40 @@ pub fn main() -> ExitCode {
         Command::Exec(exec) => exec::run(*exec, cli.backend.as_deref()),
         Command::Backends(backends) => backends::run(&backends),
         Command::Demo(demo) => demo::run(&demo),
+        Command::Schema(schema) => schema::run(&schema),
+        Command::Completions(completions) => completions::run(&completions, called(&words)),
+        Command::Man(man) => man::run(&man),
     };
     ExitCode::from(code)
 }
 
-/// A command line that cannot be read: exit 2, and an envelope where `exec` was meant.
-fn usage(words: &[std::ffi::OsString], error: &clap::Error) -> ExitCode {
+/// The name of this program: `dcli`, or the shim's.
+fn called(words: &[OsString]) -> &str {
+    let name = words.first().map(Path::new).and_then(Path::file_name).and_then(|n| n.to_str());
+    name.filter(|name| name.starts_with("dcli-")).unwrap_or("dcli")
+}
+
+/// A command line that cannot be read: exit 2, with an envelope where `exec` was meant, and an error
+/// report where another command was asked for JSON.
+fn usage(words: &[OsString], error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // A closed standard output is a quiet end.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    let is = |word: &str| words.iter().take_while(|w| *w != "--").any(|found| found == word);
+    if let Some(report) = suggest::unknown_command(error) {
+        return answer::fail(is("--json"), &report).into();
+    }
     let text = error.render().to_string();
+    let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     crate::report::human::say(text.trim_end());
-    let is = |word: &str| words.iter().any(|found| found == word);
     if is("exec") && !is("--text") {
-        let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let message = format!("{reason}; nothing was started; see 'dcli exec --help'");
         let envelope = ResultEnvelope::refused(ErrorCode::RequestInvalid, message);
         exec::print_unread(&envelope, is("--events"));
+    } else if is("--json") {
+        answer::print_error(&ErrorReport::of_class(FailureClass::UsageError, reason));
     }
-    ExitCode::from(dcli_core::exit::FailureClass::UsageError.exit_code())
+    ExitCode::from(FailureClass::UsageError.exit_code())
 }

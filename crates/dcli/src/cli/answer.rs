@@ -1,0 +1,50 @@
+//! What a command answers: a typed value as JSON or for people, or an error report. Each way out is
+//! an exit code, and a reader that has gone is a quiet end.
+
+use std::io;
+
+use dcli_core::exit::{FailureClass, SUCCESS};
+use dcli_core::report::ErrorReport;
+use serde::Serialize;
+
+use crate::report::human::say;
+use crate::report::json;
+
+/// Prints `value` as one line of JSON, or what `text` makes of it.
+pub(super) fn give<T: Serialize>(as_json: bool, value: &T, text: impl FnOnce(&T) -> String) -> u8 {
+    let out = &mut io::stdout().lock();
+    printed(if as_json { json::line(out, value) } else { json::raw(out, &text(value)) })
+}
+
+/// Prints `text` as it is.
+pub(super) fn show(text: &str) -> u8 {
+    printed(json::raw(&mut io::stdout().lock(), text))
+}
+
+/// Says what was wrong on standard error, with `as_json` on standard output too.
+pub(super) fn fail(as_json: bool, report: &ErrorReport) -> u8 {
+    if as_json {
+        print_error(report);
+    }
+    let error = &report.error;
+    let separator = if error.message.ends_with('?') { " " } else { "; " };
+    let hint = error.hint.as_deref().map(|hint| format!("{separator}{hint}"));
+    say(&format!("dcli: {}{}", error.message, hint.unwrap_or_default()));
+    error.exit_code
+}
+
+/// Prints the report alone. The message is on standard error too, and the exit code says the same:
+/// a standard output that cannot be written changes nothing.
+pub(super) fn print_error(report: &ErrorReport) {
+    let _ = json::line(&mut io::stdout().lock(), report);
+}
+
+fn printed(printed: io::Result<()>) -> u8 {
+    match printed {
+        Ok(()) => SUCCESS,
+        Err(error) => {
+            say(&format!("dcli: the answer cannot be printed: {error}"));
+            FailureClass::NoResult.exit_code()
+        }
+    }
+}
