@@ -8,10 +8,16 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use dcli_contain::{Aftermath, Contained, Entry, Exit, Input, Launch, StartError, probe, start};
+use dcli_contain::{
+    Aftermath, Contained, Detached, Entry, Exit, Input, Launch, StartError, detached_args, probe,
+    start,
+};
 
 fn main() -> std::io::Result<()> {
     dcli_contain::entry();
+    if let Some(args) = detached_args() {
+        return live_apart(args);
+    }
     let entry = match std::env::var_os("CONTAIN_ENTRY") {
         Some(path) => Entry::at(path.as_ref()),
         None => Entry::current(),
@@ -33,6 +39,10 @@ fn main() -> std::io::Result<()> {
                 }
                 Err(error) => describe_error(&error),
             },
+            "detach" => match detach(&entry) {
+                Ok(()) => "detached".to_owned(),
+                Err(error) => format!("not detached {error}"),
+            },
             "drop" => {
                 running = None;
                 "dropped".to_owned()
@@ -42,6 +52,26 @@ fn main() -> std::io::Result<()> {
         say(&answer)?;
     }
     Ok(())
+}
+
+fn detach(entry: &Entry) -> std::io::Result<()> {
+    let null = || std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
+    let cwd = std::env::current_dir()?;
+    entry.start_detached(Detached {
+        args: vec!["one".into(), "two words".into()],
+        env: vec![("CONTAIN_GIVEN".into(), "1".into())],
+        cwd,
+        stdio: [null()?.into(), null()?.into(), null()?.into()],
+    })
+}
+
+/// Says who it is and what it was given, and lives until it is killed.
+fn live_apart(args: Vec<OsString>) -> std::io::Result<()> {
+    let given: Vec<_> = args.iter().map(|argument| argument.to_string_lossy()).collect();
+    std::fs::write("detached", format!("{} {}\n", std::process::id(), given.join(" ")))?;
+    loop {
+        std::thread::park();
+    }
 }
 
 fn say(line: &str) -> std::io::Result<()> {

@@ -5,6 +5,7 @@
 
 mod aftermath;
 mod contained;
+mod detached;
 mod entry;
 mod error;
 mod identity;
@@ -27,6 +28,7 @@ use portable as platform;
 
 pub use aftermath::{Aftermath, Exit, Survivor};
 pub use contained::{Contained, Signal, start};
+pub use detached::{Detached, detached_args};
 pub use entry::{Entry, EntryError, entry};
 pub use error::{Lost, SignalError, StartError};
 pub use identity::{Identity, Presence};

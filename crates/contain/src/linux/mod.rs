@@ -1,5 +1,6 @@
 //! Linux: the re-executed init in its roles, and the controller's side of each.
 
+mod apart;
 mod channel;
 mod descriptors;
 mod direct;
@@ -27,6 +28,7 @@ use crate::launch::{Input, Launch};
 
 use role::Role;
 
+pub(crate) use apart::{detached_args, start_detached};
 pub(crate) use proc::{boot_id, pid_namespace, start_time};
 pub(crate) use role::play_if_named as play_role;
 

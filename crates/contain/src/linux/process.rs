@@ -104,6 +104,18 @@ pub(crate) fn reset_dispositions() {
     }
 }
 
+/// What a shell or nohup may have left for a program in the background, as a program of its own has
+/// it: the default for the signals that end or stop, nothing blocked. SIGPIPE is the runtime's.
+pub(crate) fn hear_signals_again() -> Result<(), Errno> {
+    let heard = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGCHLD];
+    let stopping = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+    for signal in heard.into_iter().chain(stopping) {
+        // SAFETY: installs only the default action, which runs no code.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    set_mask(libc::sigemptyset)
+}
+
 /// If this program was started with SIGCHLD ignored, as a parent may leave it, makes it the default again.
 pub(crate) fn hear_of_children() {
     // SAFETY: asks for the current action, and installs only the default one, which runs no code.

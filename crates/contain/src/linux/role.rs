@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::{direct, guardian, namespace, process};
+use super::{apart, direct, guardian, namespace, process};
 
 /// The name (`argv[0]`) by which an executable is run again as one of the roles.
 pub(crate) const NAME: &str = "dcli-contained-init";
@@ -35,8 +35,12 @@ impl Role {
     }
 }
 
-/// Plays the role that this process was started for; returns at once if it was started for none.
+/// Plays the role that this process was started for; returns at once if it was started for none, and
+/// apart from whoever started it if it was started detached.
 pub(crate) fn play_if_named() {
+    if apart::is_named() {
+        return apart::detach();
+    }
     let mut args = std::env::args_os();
     if args.next().is_none_or(|name| name.as_bytes() != NAME.as_bytes()) {
         process::hear_of_children();

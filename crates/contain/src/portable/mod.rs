@@ -3,9 +3,11 @@
 #[cfg(unix)]
 mod group;
 
+use std::ffi::OsString;
 use std::io;
 
 use crate::contained::Contained;
+use crate::detached::Detached;
 use crate::entry::Entry;
 use crate::error::StartError;
 use crate::kind::Kind;
@@ -13,6 +15,16 @@ use crate::launch::Launch;
 
 /// No role is ever played here: nothing re-executes this program.
 pub(crate) fn play_role() {}
+
+/// Nothing is started detached here.
+pub(crate) fn start_detached(_entry: &Entry, _detached: Detached) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "not implemented on this platform yet"))
+}
+
+/// Nothing was started detached.
+pub(crate) fn detached_args() -> Option<Vec<OsString>> {
+    None
+}
 
 /// Starts `launch`, in the kind it names.
 pub(crate) fn start(_entry: &Entry, launch: Launch) -> Result<Contained, StartError> {

@@ -5,6 +5,7 @@
 mod stage;
 
 mod bulk;
+mod detached;
 mod end;
 mod entry;
 mod exits;
