@@ -9,6 +9,7 @@ mod backend;
 pub mod cli;
 pub mod config;
 pub mod exec;
+pub mod job;
 pub mod report;
 pub mod store;
 mod supervise;

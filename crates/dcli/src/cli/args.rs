@@ -25,6 +25,10 @@ pub(super) enum Command {
     Exec(Box<Exec>),
     /// List the backends: where each record comes from and what is found on this machine.
     Backends(Backends),
+    /// Probe everything that a run needs, then ask each backend for one word.
+    Doctor(Doctor),
+    /// Say what each backend can do here; with --backend, that one alone.
+    Capabilities(Listing),
     /// See the whole path work with a scripted agent: no model, no account, a scratch directory.
     Demo(Demo),
     /// Print the JSON Schema of an output, or list them.
@@ -131,6 +135,27 @@ pub(super) struct Man {
     pub dir: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// The project's directory, whose policy counts [default: this one].
+    #[arg(long, alias = "repo", value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Give each backend this many seconds to answer; it costs a few tokens. 0: ask none.
+    #[arg(long, value_name = "N", value_parser = seconds_or_none, default_value = "120")]
+    pub live_smoke_timeout_sec: Duration,
+    /// Print one JSON object, also when checks fail.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a command that lists things takes.
+#[derive(Debug, Args)]
+pub(super) struct Listing {
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// The longest time limit: a hundred years.
 const LONGEST: f64 = 3.2e9;
 
@@ -144,6 +169,10 @@ fn seconds(text: &str) -> Result<Duration, String> {
         return Err(format!("{text} is not a time limit: give more than 0 seconds"));
     }
     Ok(limit)
+}
+
+fn seconds_or_none(text: &str) -> Result<Duration, String> {
+    if text.parse() == Ok(0.0) { Ok(Duration::ZERO) } else { seconds(text) }
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

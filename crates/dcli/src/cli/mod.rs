@@ -3,8 +3,10 @@
 mod answer;
 mod args;
 mod backends;
+mod capabilities;
 mod completions;
 mod demo;
+mod doctor;
 mod events;
 mod exec;
 mod man;
@@ -40,6 +42,8 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Exec(exec) => exec::run(*exec, cli.backend.as_deref()),
         Command::Backends(backends) => backends::run(&backends),
+        Command::Doctor(doctor) => doctor::run(&doctor, cli.backend.as_deref()),
+        Command::Capabilities(listing) => capabilities::run(&listing, cli.backend.as_deref()),
         Command::Demo(demo) => demo::run(&demo),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions(completions) => completions::run(&completions, called(&words)),
