@@ -4,6 +4,13 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use dcli_core::job::id::{GroupName, JobId, RepoKey};
+
+/// What a job's directory is called while it is made, before its id.
+pub const STAGED: &str = ".new-";
+/// What a job's directory is called while it is removed, before its id.
+pub const DISCARDED: &str = ".gone-";
+
 /// The state root: `DCLI_STATE_ROOT`, else `$XDG_STATE_HOME/dcli`, else `~/.local/state/dcli`.
 ///
 /// # Errors
@@ -53,6 +60,114 @@ pub fn exec_directory() -> io::Result<PathBuf> {
 /// There is no state root.
 pub fn versions() -> io::Result<PathBuf> {
     state_root().map(|root| root.join("versions.json"))
+}
+
+/// Says which format the whole root has.
+#[must_use]
+pub fn format(root: &Path) -> PathBuf {
+    root.join("format.json")
+}
+
+/// All jobs, by repository.
+#[must_use]
+pub fn jobs(root: &Path) -> PathBuf {
+    root.join("jobs")
+}
+
+/// The jobs of one repository.
+#[must_use]
+pub fn repository(root: &Path, repo: &RepoKey) -> PathBuf {
+    jobs(root).join(repo.as_str())
+}
+
+/// One job.
+#[must_use]
+pub fn job(root: &Path, repo: &RepoKey, id: &JobId) -> PathBuf {
+    repository(root, repo).join(id.as_str())
+}
+
+/// One job while it is made.
+#[must_use]
+pub fn staged_job(root: &Path, repo: &RepoKey, id: &JobId) -> PathBuf {
+    repository(root, repo).join(format!("{STAGED}{id}"))
+}
+
+/// One job while it is removed.
+#[must_use]
+pub fn discarded_job(root: &Path, repo: &RepoKey, id: &JobId) -> PathBuf {
+    repository(root, repo).join(format!("{DISCARDED}{id}"))
+}
+
+/// All groups.
+#[must_use]
+pub fn groups(root: &Path) -> PathBuf {
+    root.join("groups")
+}
+
+/// One group: a file for each of its jobs.
+#[must_use]
+pub fn group(root: &Path, group: &GroupName) -> PathBuf {
+    groups(root).join(group.as_str())
+}
+
+/// All jobs that wait for a place.
+#[must_use]
+pub fn queue(root: &Path) -> PathBuf {
+    root.join("queue")
+}
+
+/// One job's place in the queue.
+#[must_use]
+pub fn queue_entry(root: &Path, id: &JobId) -> PathBuf {
+    queue(root).join(format!("{id}.json"))
+}
+
+/// All locks.
+#[must_use]
+pub fn locks(root: &Path) -> PathBuf {
+    root.join("locks")
+}
+
+/// The mutex over queue and slots.
+#[must_use]
+pub fn admission_lock(root: &Path) -> PathBuf {
+    locks(root).join("admission")
+}
+
+/// The slots that running jobs hold.
+#[must_use]
+pub fn slots(root: &Path) -> PathBuf {
+    locks(root).join("slots")
+}
+
+/// All slots of descendants, by root job.
+#[must_use]
+pub fn all_descendants(root: &Path) -> PathBuf {
+    locks(root).join("descendants")
+}
+
+/// The slots that live descendants of one job hold.
+#[must_use]
+pub fn descendants(root: &Path, root_job: &JobId) -> PathBuf {
+    all_descendants(root).join(root_job.as_str())
+}
+
+/// The stores that jobs were given of their own.
+#[must_use]
+pub fn all_nested(root: &Path) -> PathBuf {
+    root.join("nested")
+}
+
+/// The store that one job was given of its own.
+#[must_use]
+pub fn nested(root: &Path, id: &JobId) -> PathBuf {
+    all_nested(root).join(id.as_str())
+}
+
+/// Where runs are counted.
+#[must_use]
+pub fn ledger(root: &Path) -> PathBuf {
+    root.join("ledger")
 }
 
 /// Makes a directory and its parents, for the owner alone (mode 0700).

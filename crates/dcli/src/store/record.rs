@@ -4,17 +4,50 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Replaces `path` with `bytes`. A reader sees the old file or the new one, never a part. The file
-/// is the owner's alone (mode 0600).
+/// Whether something is on the disk before the call returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// It outlives a power failure.
+    Synced,
+    /// It outlives this process. Enough for what can be made again, a heartbeat for one.
+    Unsynced,
+}
+
+/// Replaces `path` with `bytes`, synced; its directory is made where it is missing. A reader sees
+/// the old file or the new one, never a part. The file is the owner's alone (mode 0600).
 ///
 /// # Errors
 /// The old file is still there, whole.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    super::layout::make_private(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    super::layout::make_private(directory(path))?;
+    replace_in_place(path, bytes, Durability::Synced)
+}
+
+/// As [`replace`], in a directory that is there.
+///
+/// # Errors
+/// The old file is still there, whole.
+pub fn replace_in_place(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(directory(path))?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
+    if durability == Durability::Synced {
+        file.as_file().sync_all()?;
+    }
     file.persist(path).map_err(|error| error.error)?;
+    match durability {
+        Durability::Synced => sync_directory(directory(path)),
+        Durability::Unsynced => Ok(()),
+    }
+}
+
+/// Makes the names in a directory outlive a power failure.
+///
+/// # Errors
+/// It cannot be opened or synced.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }

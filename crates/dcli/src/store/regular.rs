@@ -14,6 +14,14 @@ const MOST: u64 = 4 << 20;
 /// # Errors
 /// It cannot be opened or read, is not a regular file, or is longer than 4 MiB.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_up_to(path, MOST)
+}
+
+/// As [`read`], with a bound of the caller's, in bytes.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let meta = file.metadata()?;
@@ -24,9 +32,9 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("not a regular file"));
     }
     let mut bytes = Vec::new();
-    file.take(MOST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST {
-        return Err(io::Error::other(format!("longer than {} MiB", MOST >> 20)));
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("longer than {} MiB", most >> 20)));
     }
     Ok(bytes)
 }

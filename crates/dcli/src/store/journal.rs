@@ -1,0 +1,123 @@
+//! Appending to a file of numbered JSON lines: each is whole or it is not there.
+//!
+//! A journal can be opened only by who holds the lease of its job. Opening drops a torn tail;
+//! other damage is refused, and nothing is overwritten.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::lease::Lease;
+use super::lines::{Head, JournalError, Line, Lines, end_of};
+use super::record::Durability;
+use super::redacted::Redaction;
+
+/// A file of lines, open for appending.
+#[derive(Debug)]
+pub struct Journal<L> {
+    path: PathBuf,
+    file: File,
+    /// Up to where it is whole, in bytes.
+    length: u64,
+    seq: u64,
+    closed: bool,
+    redaction: Redaction,
+    line: std::marker::PhantomData<L>,
+}
+
+impl<L: Line> Journal<L> {
+    /// The journal at `path`, made where it is missing. A torn tail is cut off. The lease is that
+    /// of the job: who holds it is the only writer.
+    ///
+    /// # Errors
+    /// It is damaged, of a newer format, or cannot be opened.
+    pub fn open(path: &Path, _lease: &Lease, redaction: Redaction) -> Result<Self, JournalError> {
+        let failed = |source| JournalError::Io { path: path.to_owned(), source };
+        let file = open(path).map_err(failed)?;
+        let mut lines = Lines::<L>::from_start(path, file);
+        while lines.skip_line()?.is_some() {}
+        if let Some(found) = lines.newer() {
+            let (path, line) = (path.to_owned(), lines.last_seq());
+            return Err(JournalError::NewerFormat { path, line, found, known: L::SCHEMA_VERSION });
+        }
+        let (length, seq) = (lines.offset(), lines.last_seq());
+        let mut file = lines.into_file();
+        if end_of(&mut file).map_err(failed)? > length {
+            file.set_len(length).and_then(|()| file.sync_data()).map_err(failed)?;
+        }
+        let (path, line) = (path.to_owned(), std::marker::PhantomData);
+        Ok(Self { path, file, length, seq, closed: false, redaction, line })
+    }
+
+    /// The number that the next line has to have.
+    #[must_use]
+    pub fn next_seq(&self) -> u64 {
+        self.seq + 1
+    }
+
+    /// Appends a line, redacted, with one write(2).
+    ///
+    /// # Errors
+    /// The line is not there: it came out of turn, or could not be written or synced. After
+    /// [`JournalError::Closed`] nothing can be appended any more.
+    pub fn append(&mut self, line: &L, durability: Durability) -> Result<(), JournalError> {
+        let mut bytes = self.redaction.json(line).map_err(|source| self.io(source))?;
+        bytes.push(b'\n');
+        self.check_turn(&bytes)?;
+        if let Err(source) = self.write(&bytes, durability) {
+            self.closed = self.file.set_len(self.length).is_err();
+            return Err(self.io(source));
+        }
+        self.seq += 1;
+        self.length += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    /// Puts all lines on the disk.
+    ///
+    /// # Errors
+    /// What was not synced before may be lost.
+    pub fn sync(&self) -> Result<(), JournalError> {
+        self.file.sync_data().map_err(|source| self.io(source))
+    }
+
+    fn check_turn(&self, bytes: &[u8]) -> Result<(), JournalError> {
+        if self.closed {
+            return Err(JournalError::Closed { path: self.path.clone() });
+        }
+        let head: Head = serde_json::from_slice(bytes).map_err(|e| self.io(e.into()))?;
+        let (expected, found) = (self.next_seq(), head.seq);
+        if expected == found {
+            return Ok(());
+        }
+        Err(JournalError::OutOfTurn { path: self.path.clone(), expected, found })
+    }
+
+    fn write(&mut self, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        let written = self.file.write(bytes)?;
+        if written < bytes.len() {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "only a part was written"));
+        }
+        match durability {
+            Durability::Synced => self.file.sync_data(),
+            Durability::Unsynced => Ok(()),
+        }
+    }
+
+    fn io(&self, source: io::Error) -> JournalError {
+        JournalError::Io { path: self.path.clone(), source }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(flags)
+        .open(path)
+}
