@@ -1,5 +1,6 @@
 //! Jobs: runs with a record that outlives the process that made it.
 
+pub mod answer;
 pub mod event;
 pub mod id;
 pub mod machine;
