@@ -1,15 +1,18 @@
 //! Configuration: the user's file and records, and where the project's policy is.
 
+mod limits;
 mod policy;
+mod user;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use dcli_core::executor::{Catalogue, RecordError, Source};
-use serde::Deserialize;
 use thiserror::Error;
 
+pub use limits::Limits;
 pub use policy::Policy;
+pub use user::User;
 
 use crate::store::{layout, regular};
 
@@ -46,34 +49,6 @@ pub enum ConfigError {
     Record(#[from] RecordError),
 }
 
-/// The user's `config.toml`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct User {
-    /// The executor to use where the invocation names none.
-    pub executor: Option<String>,
-    /// The backends that may be used at all; absent: every one.
-    pub allowed_backends: Option<Vec<String>>,
-}
-
-impl User {
-    /// Whether the user's file allows `id`.
-    ///
-    /// # Errors
-    /// The sentence to tell the caller.
-    pub fn allow(&self, id: &str) -> Result<(), String> {
-        match &self.allowed_backends {
-            Some(allowed) if !allowed.iter().any(|name| name == id) => {
-                let list = allowed.join(", ");
-                Err(format!(
-                    "the user's configuration does not allow backend {id}; allowed: {list}"
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 /// Reads the user's file; one that is not there says nothing.
 ///
 /// # Errors
@@ -83,10 +58,7 @@ pub fn user() -> Result<User, ConfigError> {
         return Ok(User::default());
     };
     let Some(text) = read(&path)? else { return Ok(User::default()) };
-    toml::from_str(&text).map_err(|error| ConfigError::Invalid {
-        path,
-        message: error.to_string().trim().to_owned(),
-    })
+    User::from_toml(&text, &path).map_err(|message| ConfigError::Invalid { path, message })
 }
 
 /// The state root must lie outside the working tree that `directory` is in.
@@ -108,7 +80,7 @@ pub fn policy(directory: &Path) -> Result<Policy, ConfigError> {
     for ancestor in directory.ancestors() {
         let path = ancestor.join(".dcli/policy.json");
         if let Some(text) = read(&path)? {
-            let outer = Policy::from_json(&text)
+            let outer = Policy::from_json(&text, &path)
                 .map_err(|message| ConfigError::Invalid { path, message })?;
             merged = merged.tightened_by(outer);
         }

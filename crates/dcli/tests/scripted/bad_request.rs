@@ -218,7 +218,7 @@ fn a_policy_only_tightens_and_its_refusals_name_it() {
     policy(r#"{"delegation": {"read_only": true}}"#);
     let more = exec().args(["--access", "workspace"]).words("x");
     refused(&stage, more, DENIED, &["read-only"]);
-    for text in [r#"{"delegation": {"max_jobs": 3}}"#, "{", r#"{"delegation": {"command": "sh"}}"#]
+    for text in [r#"{"delegation": {"min_jobs": 3}}"#, "{", r#"{"delegation": {"command": "sh"}}"#]
     {
         policy(text);
         refused(&stage, exec().words("x"), INVALID, &["policy.json"]);
