@@ -16,5 +16,6 @@ pub mod failure;
 pub mod gate;
 pub mod job;
 pub mod outcome;
+pub mod redact;
 pub mod report;
 pub mod schema;

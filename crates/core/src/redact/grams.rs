@@ -1,0 +1,75 @@
+//! A set of three-byte beginnings, and the first place in a text where one of them stands.
+//!
+//! It answers in one look at each byte. What it finds may be a coincidence of the hash: the caller
+//! compares in full.
+
+/// Length of a beginning, in bytes.
+pub(super) const GRAM: usize = 3;
+
+const WORDS: usize = 1024;
+
+/// Sets this bit of each byte: letters lose their case, and a few signs fall together.
+const FOLDED: u32 = 0x20_20_20;
+
+#[derive(Clone)]
+pub(super) struct Grams {
+    /// One bit for each value of the hash.
+    bits: Box<[u64; WORDS]>,
+    /// Which bytes a beginning can start with.
+    first: [bool; 256],
+    fold: u32,
+    empty: bool,
+}
+
+impl Grams {
+    /// Beginnings of `patterns`; shorter ones are passed over. With `any_case` letters are equal
+    /// in either case.
+    pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a [u8]>, any_case: bool) -> Self {
+        let fold = if any_case { FOLDED } else { 0 };
+        let mut grams = Self { bits: Box::new([0; WORDS]), first: [false; 256], fold, empty: true };
+        for pattern in patterns {
+            let &[first, second, third, ..] = pattern else { continue };
+            let gram = u32::from_be_bytes([0, first, second, third]) | fold;
+            let (word, bit) = place(gram);
+            grams.bits[word] |= 1 << bit;
+            grams.empty = false;
+            for byte in 0..=u8::MAX {
+                let alike = any_case && byte | 0x20 == first | 0x20;
+                grams.first[usize::from(byte)] |= byte == first || alike;
+            }
+        }
+        grams
+    }
+
+    /// The first place at or after `from` where a beginning may stand.
+    pub(super) fn find(&self, text: &[u8], from: usize) -> Option<usize> {
+        let rest = text.get(from..)?;
+        let (&[first, second], rest) = rest.split_first_chunk::<2>()?;
+        if self.empty {
+            return None;
+        }
+        let mut gram = u32::from_be_bytes([0, 0, first, second]);
+        for (offset, &byte) in rest.iter().enumerate() {
+            gram = (gram << 8 | u32::from(byte)) & 0xff_ff_ff;
+            let (word, bit) = place(gram | self.fold);
+            if self.bits[word] >> bit & 1 == 1 {
+                return Some(from + offset);
+            }
+        }
+        None
+    }
+
+    /// Where in the last bytes of `text`, at or after `from`, a beginning may have begun that the
+    /// text is too short to show; its length if nowhere.
+    pub(super) fn cut_off(&self, text: &[u8], from: usize) -> usize {
+        let start = text.len().saturating_sub(GRAM - 1).max(from).min(text.len());
+        let begun = text[start..].iter().position(|byte| self.first[usize::from(*byte)]);
+        begun.map_or(text.len(), |offset| start + offset)
+    }
+}
+
+/// Word and bit of a beginning: a multiplicative hash of 16 bits.
+fn place(gram: u32) -> (usize, u32) {
+    let hash = gram.wrapping_mul(0x9E37_79B1) >> 16;
+    ((hash >> 6) as usize % WORDS, hash & 63)
+}
