@@ -10,7 +10,7 @@ use crate::suite::Report;
 use crate::tally::Tally;
 use crate::verdict::{self, Count, Terms};
 use crate::workspace::{IntegrationTests, Workspace};
-use crate::{checkout, clis, command, demo, deny, evidence, matrix, packages, reach, toolchain};
+use crate::{checkout, command, demo, deny, evidence, matrix, npm, packages, reach, toolchain};
 
 /// Turns every skip of a test into its failure.
 const REQUIRE_ALL: &str = "DCLI_REQUIRE_ALL";
@@ -87,10 +87,12 @@ impl Check {
         if self.extent == Extent::Quick {
             self.report.leave_out("licences, bans, sources", QUICK);
             self.report.leave_out("real CLIs", QUICK);
+            self.report.leave_out("schema validator", QUICK);
             return;
         }
         self.report.run("licences, bans, sources", || deny::check(workspace));
-        self.report.run("real CLIs", || clis::install(&workspace.root.join("clis")));
+        self.report.run("real CLIs", || npm::install(&workspace.root.join("clis")));
+        self.report.run("schema validator", || npm::install(&workspace.root.join("schemas")));
     }
 
     /// Everything is built once, and then run in parts, so that each part has its own time. Rows

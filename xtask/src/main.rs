@@ -6,13 +6,13 @@
 mod bench;
 mod check;
 mod checkout;
-mod clis;
 mod command;
 mod demo;
 mod deny;
 mod error;
 mod evidence;
 mod matrix;
+mod npm;
 mod packages;
 mod reach;
 mod suite;

@@ -247,6 +247,7 @@ pub enum Data {
     /// Something was started.
     Run(Box<RunData>),
     /// Nothing was started: `{}`.
+    #[schemars(extend("maxProperties" = 0))]
     Refused {},
 }
 

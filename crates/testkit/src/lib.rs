@@ -21,3 +21,4 @@ mod proc;
 pub mod process;
 pub mod programs;
 pub mod room;
+pub mod schema;

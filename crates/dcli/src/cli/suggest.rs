@@ -79,20 +79,25 @@ pub(super) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> O
     (steps <= word.chars().count().max(3) / 3).then_some(name)
 }
 
-/// How many letters have to be put in, taken out or replaced to turn one word into the other.
+/// How many letters have to be put in, taken out, replaced, or swapped with their neighbour to turn
+/// one word into the other.
 fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, letter) in one.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = line + 1;
-        for (at, wanted) in other.iter().enumerate() {
-            let replaced = corner + usize::from(letter != *wanted);
-            corner = row[at + 1];
-            row[at + 1] = replaced.min(corner + 1).min(row[at] + 1);
-        }
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let mut steps = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for (i, j) in (0..=one.len()).flat_map(|i| (0..=other.len()).map(move |j| (i, j))) {
+        steps[i][j] = match (i, j) {
+            (0, far) | (far, 0) => far,
+            _ => {
+                let replaced = steps[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+                let moved = steps[i - 1][j].min(steps[i][j - 1]) + 1;
+                let is_swap =
+                    i > 1 && j > 1 && (one[i - 1], one[i - 2]) == (other[j - 2], other[j - 1]);
+                let swapped = if is_swap { steps[i - 2][j - 2] + 1 } else { usize::MAX };
+                replaced.min(moved).min(swapped)
+            }
+        };
     }
-    row[other.len()]
+    steps[one.len()][other.len()]
 }
 
 #[cfg(test)]
@@ -112,7 +117,7 @@ mod tests {
         let names = || ["backends", "envelope", "error", "event"].into_iter();
         assert_eq!(nearest("envelop", names()), Some("envelope"));
         assert_eq!(nearest("Backend", names()), Some("backends"));
-        assert_eq!(nearest("erorr", names()), None);
+        assert_eq!(nearest("erorr", names()), Some("error"));
         assert_eq!(nearest("evnt", names()), Some("event"));
         assert_eq!(nearest("jobs", names()), None);
         assert_eq!(nearest("", names()), None);
@@ -120,7 +125,9 @@ mod tests {
 
     #[test]
     fn the_distance_counts_letters() {
-        for (one, other, steps) in [("", "abc", 3), ("kitten", "sitting", 3), ("ä", "a", 1)] {
+        for (one, other, steps) in
+            [("", "abc", 3), ("kitten", "sitting", 3), ("ä", "a", 1), ("exce", "exec", 1)]
+        {
             assert_eq!((distance(one, other), distance(other, one)), (steps, steps));
         }
     }

@@ -79,7 +79,7 @@ fn has_test(named: &[String], clause: &str) -> bool {
 fn the_suite_covers_every_record_that_dcli_lists() {
     let stage = Stage::new([]);
     let outcome = stage.dcli().args(["backends", "--json"]).env("PATH", "/nowhere").run();
-    let listing: serde_json::Value = serde_json::from_str(outcome.text()).unwrap();
+    let listing = outcome.json("backends");
     let listed = listing["backends"].as_array().unwrap().iter();
     let listed: BTreeSet<&str> = listed.map(|backend| backend["id"].as_str().unwrap()).collect();
     let dialects = Dialect::all();

@@ -168,7 +168,7 @@ fn a_version_is_asked_once_for_a_binary_and_reported_from_then_on() {
     let search = format!("{}:/usr/bin:/bin", bin.display());
     let listed = || {
         let outcome = stage.dcli().args(["backends", "--json"]).env("PATH", &search).run();
-        let listing: Value = serde_json::from_str(outcome.text()).unwrap();
+        let listing = outcome.json("backends");
         let backends = listing["backends"].as_array().unwrap().clone();
         let codex = backends.into_iter().find(|backend| backend["id"] == "codex").unwrap();
         (codex["version"].clone(), codex["version_standing"].clone())

@@ -106,3 +106,23 @@ fn the_agent_has_no_terminal_although_dcli_has_one() {
     let terminals = seen.fds.iter().filter(|fd| fd.target.starts_with("/dev/pts"));
     assert_eq!(terminals.count(), 0, "{:?}", seen.fds);
 }
+
+#[test]
+fn a_table_is_coloured_on_a_terminal_only_and_not_where_somebody_refuses() {
+    let stage = Stage::new([]);
+    let shown = |variables: &[(&str, &str)]| {
+        let terminal = Terminal::new();
+        let mut dcli = stage.dcli().arg("schema").env("TERM", "xterm");
+        for (name, value) in variables {
+            dcli = dcli.env(name, value);
+        }
+        assert_eq!(dcli.stdout(terminal.end.try_clone().unwrap()).run().code(), 0);
+        terminal.wait("dcli schema --json");
+        terminal.text()
+    };
+    assert!(shown(&[]).contains("\u{1b}[2mNAME\u{1b}[0m"));
+    assert!(shown(&[("NO_COLOR", "")]).contains('\u{1b}'));
+    assert!(!shown(&[("NO_COLOR", "1")]).contains('\u{1b}'));
+    assert!(!shown(&[("TERM", "dumb")]).contains('\u{1b}'));
+    assert!(!stage.dcli().arg("schema").env("TERM", "xterm").run().text().contains('\u{1b}'));
+}

@@ -144,7 +144,7 @@ fn field_05_the_guard_does_not_reach_a_version_probe_either() {
     let search = format!("{}:/usr/bin:/bin", bin.display());
     let exec = stage.dcli().args(["backends", "--json"]).env("PATH", search);
     let outcome = exec.env("CLAUDECODE", "1").run();
-    let listing: serde_json::Value = serde_json::from_str(outcome.text()).unwrap();
+    let listing = outcome.json("backends");
     let backends = listing["backends"].as_array().unwrap();
     let claude = backends.iter().find(|backend| backend["id"] == "claude").unwrap();
     assert_eq!(

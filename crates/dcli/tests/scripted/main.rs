@@ -26,3 +26,5 @@ mod field_tree;
 mod hostile_files;
 mod listing;
 mod never_ok;
+mod schemas;
+mod verbs;

@@ -5,6 +5,8 @@ use std::process::ExitStatus;
 
 use serde_json::Value;
 
+use super::schema::fits;
+
 /// Exit status and both outputs.
 pub(crate) struct Outcome {
     pub(crate) status: ExitStatus,
@@ -74,16 +76,24 @@ impl Outcome {
 
     /// The one envelope that standard output must be, its exit code being the contract's.
     pub(crate) fn envelope(&self) -> Envelope {
+        self.checked(Envelope(self.json("envelope")))
+    }
+
+    /// The one line of JSON that standard output must be, which fits the schema of this name.
+    pub(crate) fn json(&self, shape: &str) -> Value {
         let text = self.text();
         let line = text.strip_suffix('\n').unwrap_or_else(|| panic!("no line: {self:?}"));
         assert!(!line.contains('\n'), "more than one line: {self:?}");
-        self.checked(Envelope(serde_json::from_str(line).unwrap()))
+        let value = serde_json::from_str(line).unwrap();
+        fits(shape, &value);
+        value
     }
 
     /// Every line of `--events`: the facts, and the envelope that comes last.
     pub(crate) fn events(&self) -> (Vec<Value>, Envelope) {
         let lines = self.text().lines().map(|line| serde_json::from_str(line).unwrap());
         let mut facts: Vec<Value> = lines.collect();
+        facts.iter().for_each(|line| fits("event", line));
         let last = facts.pop().unwrap_or_else(|| panic!("nothing was printed: {self:?}"));
         assert_eq!(last["type"], "envelope", "{self:?}");
         (facts, self.checked(Envelope(last["envelope"].clone())))

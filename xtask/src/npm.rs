@@ -1,4 +1,5 @@
-//! The real coding CLIs: installed from the lock file in `clis/`, once per lock file.
+//! The real coding CLIs and the schema validator: installed from the lock file of their directory, once
+//! per lock file.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,14 +15,14 @@ const STAMP: &str = "node_modules/.installed-lock.json";
 ///
 /// # Errors
 /// When npm fails, or a file cannot be read or written.
-pub(crate) fn install(clis: &Path) -> Result<(), Error> {
-    if is_current(clis)? {
-        println!("{} is installed from this lock file", clis.join("node_modules").display());
+pub(crate) fn install(directory: &Path) -> Result<(), Error> {
+    if is_current(directory)? {
+        println!("{} is installed from this lock file", directory.join("node_modules").display());
         return Ok(());
     }
-    command::run(Command::new("npm").arg("ci").current_dir(clis))?;
-    let stamp = clis.join(STAMP);
-    std::fs::copy(clis.join("package-lock.json"), &stamp).map_err(|source| Error::File {
+    command::run(Command::new("npm").arg("ci").current_dir(directory))?;
+    let stamp = directory.join(STAMP);
+    std::fs::copy(directory.join("package-lock.json"), &stamp).map_err(|source| Error::File {
         operation: "write",
         path: stamp,
         source,
@@ -29,11 +30,11 @@ pub(crate) fn install(clis: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn is_current(clis: &Path) -> Result<bool, Error> {
-    let path = clis.join("package-lock.json");
+fn is_current(directory: &Path) -> Result<bool, Error> {
+    let path = directory.join("package-lock.json");
     let lock =
         std::fs::read(&path).map_err(|source| Error::File { operation: "read", path, source })?;
-    Ok(std::fs::read(clis.join(STAMP)).is_ok_and(|stamp| stamp == lock))
+    Ok(std::fs::read(directory.join(STAMP)).is_ok_and(|stamp| stamp == lock))
 }
 
 #[cfg(test)]
@@ -45,21 +46,22 @@ mod tests {
 
     #[test]
     fn an_installation_serves_until_its_lock_file_changes() {
-        let clis = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(clis.path().join(name), text).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
         write("package.json", r#"{"name": "empty", "version": "0.0.0"}"#);
         write("package-lock.json", LOCK);
-        std::fs::create_dir(clis.path().join("node_modules")).unwrap();
-        assert!(!is_current(clis.path()).unwrap());
+        std::fs::create_dir(directory.path().join("node_modules")).unwrap();
+        assert!(!is_current(directory.path()).unwrap());
         write(STAMP, LOCK);
-        assert!(is_current(clis.path()).unwrap());
+        assert!(is_current(directory.path()).unwrap());
         write("package-lock.json", &LOCK.replace("0.0.0", "0.0.1"));
-        assert!(!is_current(clis.path()).unwrap());
+        assert!(!is_current(directory.path()).unwrap());
     }
 
     #[test]
     fn a_directory_without_a_lock_file_is_an_error() {
-        let clis = tempfile::tempdir().unwrap();
-        assert!(matches!(install(clis.path()), Err(Error::File { operation: "read", .. })));
+        let directory = tempfile::tempdir().unwrap();
+        assert!(matches!(install(directory.path()), Err(Error::File { operation: "read", .. })));
     }
 }
