@@ -82,6 +82,11 @@ impl<L: Line> Journal<L> {
         self.file.sync_data().map_err(|source| self.io(source))
     }
 
+    /// The same file, whose directory was renamed.
+    pub(super) fn moved_to(self, path: PathBuf) -> Self {
+        Self { path, ..self }
+    }
+
     fn check_turn(&self, bytes: &[u8]) -> Result<(), JournalError> {
         if self.closed {
             return Err(JournalError::Closed { path: self.path.clone() });

@@ -1,13 +1,23 @@
 //! What dcli keeps on disk.
 
+pub mod attempt;
+pub mod groups;
+pub mod job_dir;
+pub mod job_writer;
+pub mod jobs;
 pub mod journal;
 pub mod layout;
 pub mod lease;
 pub mod lines;
 pub mod lock;
+pub mod log;
+pub mod new_job;
+pub mod queue;
 pub mod record;
 pub mod redacted;
 pub mod redactor;
 pub mod regular;
 pub mod root;
+pub mod slots;
+pub mod tree;
 pub mod versions;
