@@ -94,32 +94,91 @@ pub fn class_of_http(status: u16) -> (FailureClass, bool) {
     }
 }
 
-/// What a provider's error type means, for the types the three large vendors document.
+/// What a provider's error type means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meaning {
+    /// The class.
+    pub class: FailureClass,
+    /// Whether trying again may help; `None` where the type is used for both.
+    pub retryable: Option<bool>,
+    /// True where the type only says that it went wrong, so that anything else knows better.
+    pub general: bool,
+}
+
+/// Types that say what happened: (class, whether trying again may help, names). They are those of the
+/// Anthropic, OpenAI and Google APIs; what one CLI alone writes stands in that CLI's record.
+const SPECIFIC: &[(FailureClass, Option<bool>, &[&str])] = &[
+    (
+        FailureClass::Auth,
+        Some(false),
+        &[
+            "authentication_error",
+            "authentication_failed",
+            "invalid_api_key",
+            "permission_error",
+            "oauth_org_not_allowed",
+            "token_expired",
+            "UNAUTHENTICATED",
+            "PERMISSION_DENIED",
+            "API_KEY_INVALID",
+        ],
+    ),
+    (
+        FailureClass::QuotaOrRateLimit,
+        Some(true),
+        &["rate_limit_error", "rate_limit", "rate_limit_exceeded", "usage_limit_reached"],
+    ),
+    // Google's, for a rate as for spent credit.
+    (FailureClass::QuotaOrRateLimit, None, &["RESOURCE_EXHAUSTED"]),
+    (
+        FailureClass::QuotaOrRateLimit,
+        Some(false),
+        &[
+            "insufficient_quota",
+            "insufficient_credits",
+            "billing_error",
+            "credit_balance_too_low",
+            "usage_not_included",
+        ],
+    ),
+    (
+        FailureClass::BackendExecutionFailed,
+        Some(true),
+        &["overloaded_error", "server_overloaded", "server_is_overloaded", "UNAVAILABLE"],
+    ),
+    (
+        FailureClass::BackendExecutionFailed,
+        Some(false),
+        &["model_not_found", "context_length_exceeded", "request_too_large"],
+    ),
+];
+
+/// Types that only say whose fault it was: (whether trying again may help, names).
+const GENERAL: &[(bool, &[&str])] = &[
+    (true, &["api_error", "server_error", "INTERNAL"]),
+    (
+        false,
+        &[
+            "invalid_request_error",
+            "invalid_request",
+            "not_found_error",
+            "INVALID_ARGUMENT",
+            "FAILED_PRECONDITION",
+            "NOT_FOUND",
+        ],
+    ),
+];
+
+/// What a provider's error type means, for the types that the large vendors document.
 #[must_use]
-pub fn class_of_error_type(name: &str) -> Option<FailureClass> {
-    Some(match name {
-        "authentication_error"
-        | "authentication_failed"
-        | "invalid_api_key"
-        | "permission_error"
-        | "oauth_org_not_allowed" => FailureClass::Auth,
-        "rate_limit_error"
-        | "rate_limit"
-        | "rate_limit_exceeded"
-        | "insufficient_quota"
-        | "billing_error"
-        | "credit_balance_too_low"
-        | "usage_limit_reached"
-        | "RESOURCE_EXHAUSTED" => FailureClass::QuotaOrRateLimit,
-        "overloaded_error"
-        | "api_error"
-        | "server_error"
-        | "server_overloaded"
-        | "invalid_request_error"
-        | "not_found_error"
-        | "invalid_request"
-        | "model_not_found"
-        | "context_length_exceeded" => FailureClass::BackendExecutionFailed,
-        _ => return None,
-    })
+pub fn meaning_of_error_type(name: &str) -> Option<Meaning> {
+    let specific = SPECIFIC.iter().find(|(_, _, names)| names.contains(&name));
+    let general = GENERAL.iter().find(|(_, names)| names.contains(&name));
+    let specific =
+        specific.map(|&(class, retryable, _)| Meaning { class, retryable, general: false });
+    specific.or(general.map(|&(retryable, _)| Meaning {
+        class: FailureClass::BackendExecutionFailed,
+        retryable: Some(retryable),
+        general: true,
+    }))
 }

@@ -110,7 +110,7 @@ type Row = Option<(ErrorCode, Failure)>;
 fn first_row(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
     interrupted(ending, scan, around)
         .or_else(|| refused(scan))
-        .or_else(|| reported(scan))
+        .or_else(|| reported(scan, around))
         .or_else(|| unfinished(scan))
         .or_else(|| exited(ending, scan, around))
         .or_else(|| cut(ending, scan))
@@ -191,9 +191,30 @@ fn refused(scan: &Scan) -> Row {
     Some((ErrorCode::ExecutorPermissionDenied, failure))
 }
 
-/// The backend said that it failed, and nothing recovered that.
-fn reported(scan: &Scan) -> Row {
-    scan.failure.as_ref().map(|failure| (ErrorCode::ExecutorRunFailed, failure.clone()))
+/// The backend said that it failed, and nothing recovered that. Where its record did not say why,
+/// standard error may.
+fn reported(scan: &Scan, around: &Surroundings<'_>) -> Row {
+    let failure = scan.failure.clone()?;
+    let unexplained = failure.confidence == Confidence::Low;
+    let worded = unexplained.then(|| worded(around, &failure.message)).flatten();
+    Some((ErrorCode::ExecutorRunFailed, worded.unwrap_or(failure)))
+}
+
+/// What the recorded phrases of standard error say.
+fn worded(around: &Surroundings<'_>, message: &str) -> Option<Failure> {
+    let phrases = Phrases::of(around.stderr, around.stderr_signals.iter());
+    let signal = phrases.first?;
+    let http_code = phrases.http.map(|(code, _)| code);
+    Some(Failure {
+        class: signal.class,
+        source: FailureSource::Stderr,
+        matched_signal: Some(signal.contains.clone()),
+        confidence: Confidence::Medium,
+        http_code,
+        retryable: signal.retryable.or(http_code.map(|code| class_of_http(code).1)),
+        retry_at: phrases.retry_at,
+        message: message.to_owned(),
+    })
 }
 
 /// Announced background work was stopped.
@@ -218,25 +239,11 @@ fn exited(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
     let last = around.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
     let said = last.map_or_else(String::new, |line| format!(": {}", summarise(line)));
     let message = format!("the backend exited {code} without a good terminal record{said}");
-    let phrases = Phrases::of(around.stderr, around.stderr_signals.iter());
-    let http_code = phrases.http.map(|(code, _)| code);
-    let failure = match phrases.first {
-        Some(signal) => Failure {
-            class: signal.class,
-            source: FailureSource::Stderr,
-            matched_signal: Some(signal.contains.clone()),
-            confidence: Confidence::Medium,
-            http_code,
-            retryable: signal.retryable.or(http_code.map(|code| class_of_http(code).1)),
-            retry_at: phrases.retry_at,
-            message,
-        },
-        None => Failure {
-            source: FailureSource::ExitCode,
-            confidence: Confidence::Low,
-            ..Failure::seen(FailureClass::BackendExecutionFailed, message)
-        },
-    };
+    let failure = worded(around, &message).unwrap_or_else(|| Failure {
+        source: FailureSource::ExitCode,
+        confidence: Confidence::Low,
+        ..Failure::seen(FailureClass::BackendExecutionFailed, message)
+    });
     Some((ErrorCode::ExecutorRunFailed, failure))
 }
 

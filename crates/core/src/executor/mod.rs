@@ -4,6 +4,7 @@ pub mod access;
 pub mod argv;
 pub mod catalogue;
 pub mod controls;
+pub(crate) mod diagnosis;
 mod failing;
 mod making;
 mod native;

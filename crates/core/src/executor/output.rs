@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rule::{Matcher, Signal};
+use super::rule::{ErrorType, Matcher, NoteRule, Signal};
 use crate::decode::Path;
 
 /// What standard output is.
@@ -29,6 +29,18 @@ pub struct Output {
     /// Which records say that the run failed.
     #[serde(default)]
     pub failure: Vec<FailureRule>,
+    /// Recorded phrases of every failure's message, asked after those of the failure's own rule.
+    #[serde(default)]
+    pub signals: Vec<Signal>,
+    /// Words of a failure's message behind which the provider's HTTP status stands.
+    #[serde(default)]
+    pub http_after: Vec<String>,
+    /// This CLI's own names for errors.
+    #[serde(default)]
+    pub error_types: Vec<ErrorType>,
+    /// Records that say more about a failure to come.
+    #[serde(default)]
+    pub notes: Vec<NoteRule>,
     /// Which record proves success.
     pub terminal: Option<Terminal>,
     /// Values handed to the caller under the record's own names.
@@ -93,8 +105,22 @@ pub struct FailureRule {
     pub message_paths: Vec<Path>,
     /// The provider's HTTP status.
     pub http_path: Option<Path>,
-    /// The provider's error type.
-    pub error_type_path: Option<Path>,
+    /// The provider's error type, or this CLI's own name for the error. All are looked at.
+    #[serde(default)]
+    pub error_type_paths: Vec<Path>,
+    /// The provider's answer, a JSON text. The message is searched for one too.
+    pub body_path: Option<Path>,
+    /// True or false there: whether trying again may help.
+    pub retryable_path: Option<Path>,
+    /// When to try again: the first that is there.
+    #[serde(default)]
+    pub retry_at_paths: Vec<Path>,
+    /// The same inside the provider's answer.
+    #[serde(default)]
+    pub body_retry_at_paths: Vec<Path>,
+    /// True where the record only tells of an attempt: it counts where no final record does.
+    #[serde(default)]
+    pub provisional: bool,
     /// Records that show that it recovered: each must be seen afterwards. Empty: it never does.
     #[serde(default)]
     pub recovered_by: Vec<Matcher>,

@@ -40,7 +40,7 @@ impl Reader {
     pub(super) fn new(record: Arc<Record>) -> Self {
         let keys = record.output.metadata.iter().map(|rule| (rule.key.clone(), Value::Null));
         let scan = Scan { metadata: keys.collect(), ..Scan::default() };
-        let failing = Failing::new(&record.output.failure);
+        let failing = Failing::new(&record.output);
         let (open_calls, last_call) = (BTreeSet::new(), LastCall::default());
         Self { record, failing, tally: Tally::default(), open_calls, last_call, scan }
     }
@@ -206,7 +206,7 @@ impl Reader {
     }
 
     fn take_failure(&mut self, record: &Record, value: &Value, each: &mut impl FnMut(Fact)) {
-        let reported = self.failing.take(&record.output.failure, self.scan.records, value);
+        let reported = self.failing.take(&record.output, self.scan.records, value);
         if reported.is_some() || self.failing.recovered() != self.scan.recovered {
             self.settle_failure();
         }

@@ -192,4 +192,34 @@ pub struct Signal {
     pub http_code: Option<u16>,
     /// Whether trying again may help.
     pub retryable: Option<bool>,
+    /// Words after which the text says when to try again, in the vendor's own form.
+    pub retry_at_after: Option<String>,
+}
+
+/// What one CLI's own name for an error means, beside the names that the large vendors document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorType {
+    /// The name, compared whole.
+    pub name: String,
+    /// What it means.
+    pub class: FailureClass,
+    /// Whether trying again may help.
+    pub retryable: bool,
+}
+
+/// Records that say more about a failure which another record reports after them. Each one that
+/// `when` matches takes the place of what the rule had kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoteRule {
+    /// Which records.
+    pub when: Matcher,
+    /// Where this does not hold, nothing is kept.
+    #[serde(default)]
+    pub only_if: Matcher,
+    /// The provider's error type.
+    pub error_type_path: Option<Path>,
+    /// When to try again, counted where the failure is one of quota.
+    pub retry_at_path: Option<Path>,
 }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::record::{Capture, Delivery, Format, Output, RECORD_SCHEMA, Record, Usage};
-use super::rule::{FactKind, FactRule};
+use super::rule::{FactKind, FactRule, Signal};
 use crate::envelope::ENGINE_KEYS;
 
 /// Why a record is not accepted.
@@ -192,9 +192,7 @@ fn output_problems(output: &Output, found: &mut Vec<Finding>) {
         if rule.recovered_by.iter().any(super::rule::Matcher::is_empty) {
             found.push((key("recovered_by"), "holds an empty matcher".into()));
         }
-        if rule.signals.iter().any(|signal| signal.contains.is_empty()) {
-            found.push((key("signals"), "holds an empty phrase".into()));
-        }
+        signal_problems(&key("signals"), &rule.signals, found);
     }
     for (index, rule) in output.metadata.iter().enumerate() {
         let key = format!("output.metadata.{index}.key");
@@ -210,8 +208,35 @@ fn output_problems(output: &Output, found: &mut Vec<Finding>) {
             found.push((key, "is empty: every text would match".into()));
         }
     }
-    if output.stderr_signals.iter().any(|signal| signal.contains.is_empty()) {
-        found.push(("output.stderr_signals".into(), "holds an empty phrase".into()));
+    for (key, signals) in
+        [("output.stderr_signals", &output.stderr_signals), ("output.signals", &output.signals)]
+    {
+        signal_problems(key, signals, found);
+    }
+    if output.http_after.iter().any(|words| words.trim().is_empty()) {
+        let problem = "holds blank words: a bare number never classifies";
+        found.push(("output.http_after".into(), problem.into()));
+    }
+    for (index, rule) in output.notes.iter().enumerate() {
+        if rule.when.is_empty() {
+            let key = format!("output.notes.{index}.when");
+            found.push((key, "is empty: every record would be kept".into()));
+        }
+    }
+}
+
+fn signal_problems(key: &str, signals: &[Signal], found: &mut Vec<Finding>) {
+    for signal in signals {
+        let letters = |text: &str| text.chars().any(char::is_alphabetic);
+        if signal.contains.is_empty() {
+            found.push((key.into(), "holds an empty phrase".into()));
+        } else if !letters(&signal.contains) {
+            let problem = format!("holds {:?}: a bare number never classifies", signal.contains);
+            found.push((key.into(), problem));
+        }
+        if signal.retry_at_after.as_ref().is_some_and(|words| !letters(words)) {
+            found.push((key.into(), "holds a `retry_at_after` without words".into()));
+        }
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) fn projection_of(record: &Record) -> Projection {
             output.terminal.iter().flat_map(|t| std::iter::once(&t.success).chain(&t.reopened_by)),
         )
         .chain(output.failure.iter().flat_map(|f| std::iter::once(&f.when).chain(&f.recovered_by)))
+        .chain(output.notes.iter().flat_map(|rule| [&rule.when, &rule.only_if]))
         .chain(output.metadata.iter().map(|rule| &rule.when))
         .chain(output.sandbox_failure.iter().map(|rule| &rule.when))
         .chain(output.denials.iter().map(|rule| &rule.when))
@@ -28,8 +29,18 @@ pub(super) fn projection_of(record: &Record) -> Projection {
         matchers(&mut paths, matcher);
     }
     for rule in &output.failure {
-        let optional = [&rule.flag_path, &rule.status_path, &rule.http_path, &rule.error_type_path];
-        paths.extend(optional.into_iter().flatten().chain(&rule.message_paths).cloned());
+        let optional = [
+            &rule.flag_path,
+            &rule.status_path,
+            &rule.http_path,
+            &rule.body_path,
+            &rule.retryable_path,
+        ];
+        let lists = [&rule.message_paths, &rule.error_type_paths, &rule.retry_at_paths];
+        paths.extend(optional.into_iter().flatten().chain(lists.into_iter().flatten()).cloned());
+    }
+    for rule in &output.notes {
+        paths.extend([&rule.error_type_path, &rule.retry_at_path].into_iter().flatten().cloned());
     }
     paths.extend(output.metadata.iter().map(|rule| rule.path.clone()));
     paths.extend(output.sandbox_failure.iter().map(|rule| rule.path.clone()));
