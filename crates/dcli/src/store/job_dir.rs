@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use dcli_core::exit::FailureClass;
 use dcli_core::job::event::JournalLine;
 use dcli_core::job::id::{JobId, RepoKey};
+use dcli_core::redact::Redactor;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -16,7 +17,6 @@ use super::attempt::{self, AttemptDir};
 use super::job_writer::JobWriter;
 use super::lease::Lease;
 use super::lines::{self, JournalError};
-use super::redactor::Redactor;
 use super::root::{StateRoot, WritableRoot};
 use super::{layout, regular};
 

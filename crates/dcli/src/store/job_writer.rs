@@ -8,6 +8,7 @@ use std::path::Path;
 
 use dcli_core::fact::FactLine;
 use dcli_core::job::event::JournalLine;
+use dcli_core::redact::Redactor;
 use serde::Serialize;
 
 use super::attempt::{AttemptDir, LogName};
@@ -18,7 +19,6 @@ use super::lines::JournalError;
 use super::log::Log;
 use super::record::{self, Durability};
 use super::redacted::Redaction;
-use super::redactor::Redactor;
 use super::root::WritableRoot;
 use super::tree;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use super::redactor::Stream;
+use dcli_core::redact::Stream;
 
 /// A log. What may be the beginning of a secret is held back until more comes.
 #[derive(Debug)]
@@ -36,10 +36,11 @@ impl Log {
     ///
     /// # Errors
     /// Some of it was not written or synced.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.stream.finish(&mut self.ready);
-        self.flush()?;
-        self.file.sync_data()
+    pub fn finish(self) -> io::Result<()> {
+        let Self { mut file, stream, mut ready } = self;
+        stream.finish(&mut ready);
+        file.write_all(&ready)?;
+        file.sync_data()
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -8,12 +8,12 @@ use std::io;
 use std::path::PathBuf;
 
 use dcli_core::job::id::{JobId, RepoKey};
+use dcli_core::redact::Redactor;
 
 use super::attempt;
 use super::job_dir::{JobDir, JobError};
 use super::job_writer::{JobWriter, make_attempt, make_directory};
 use super::record::sync_directory;
-use super::redactor::Redactor;
 use super::root::WritableRoot;
 use super::{layout, tree};
 

@@ -5,10 +5,9 @@
 
 use std::io;
 
+use dcli_core::redact::{Redactor, Stream};
 use serde::Serialize;
 use serde_json::Value;
-
-use super::redactor::{Redactor, Stream};
 
 /// Keys at the top of a record whose values are dcli's own: ids, times, places, and how the worker
 /// is to be recognised.
