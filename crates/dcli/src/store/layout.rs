@@ -170,6 +170,30 @@ pub fn ledger(root: &Path) -> PathBuf {
     root.join("ledger")
 }
 
+/// The sums of one day, `YYYY-MM-DD`.
+#[must_use]
+pub fn ledger_of_day(root: &Path, day: &str) -> PathBuf {
+    ledger(root).join(format!("day-{day}.json"))
+}
+
+/// The sums of one group.
+#[must_use]
+pub fn ledger_of_group(root: &Path, group: &GroupName) -> PathBuf {
+    ledger(root).join(format!("group-{group}.json"))
+}
+
+/// A locked file for each counted run that is under way.
+#[must_use]
+pub fn ledger_open(root: &Path) -> PathBuf {
+    ledger(root).join("open")
+}
+
+/// The mutex over the ledger.
+#[must_use]
+pub fn ledger_lock(root: &Path) -> PathBuf {
+    locks(root).join("ledger")
+}
+
 /// Makes a directory and its parents, for the owner alone (mode 0700).
 ///
 /// # Errors

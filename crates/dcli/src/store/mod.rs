@@ -8,6 +8,7 @@ pub mod jobs;
 pub mod journal;
 pub mod layout;
 pub mod lease;
+pub mod ledger;
 pub mod lines;
 pub mod lock;
 pub mod log;
