@@ -15,8 +15,8 @@ const FOLDED: u32 = 0x20_20_20;
 pub(super) struct Grams {
     /// One bit for each value of the hash.
     bits: Box<[u64; WORDS]>,
-    /// Which bytes a beginning can start with.
-    first: [bool; 256],
+    /// Which bytes a beginning can have first, and which second.
+    leading: Box<[[bool; 256]; 2]>,
     fold: u32,
     empty: bool,
 }
@@ -26,16 +26,22 @@ impl Grams {
     /// in either case.
     pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a [u8]>, any_case: bool) -> Self {
         let fold = if any_case { FOLDED } else { 0 };
-        let mut grams = Self { bits: Box::new([0; WORDS]), first: [false; 256], fold, empty: true };
+        let mut grams = Self {
+            bits: Box::new([0; WORDS]),
+            leading: Box::new([[false; 256]; 2]),
+            fold,
+            empty: true,
+        };
         for pattern in patterns {
             let &[first, second, third, ..] = pattern else { continue };
-            let gram = u32::from_be_bytes([0, first, second, third]) | fold;
-            let (word, bit) = place(gram);
+            let (word, bit) = place(u32::from_be_bytes([0, first, second, third]) | fold);
             grams.bits[word] |= 1 << bit;
             grams.empty = false;
-            for byte in 0..=u8::MAX {
-                let alike = any_case && byte | 0x20 == first | 0x20;
-                grams.first[usize::from(byte)] |= byte == first || alike;
+            for (leading, own) in grams.leading.iter_mut().zip([first, second]) {
+                for byte in 0..=u8::MAX {
+                    let alike = any_case && byte | 0x20 == own | 0x20;
+                    leading[usize::from(byte)] |= byte == own || alike;
+                }
             }
         }
         grams
@@ -63,8 +69,11 @@ impl Grams {
     /// text is too short to show; its length if nowhere.
     pub(super) fn cut_off(&self, text: &[u8], from: usize) -> usize {
         let start = text.len().saturating_sub(GRAM - 1).max(from).min(text.len());
-        let begun = text[start..].iter().position(|byte| self.first[usize::from(*byte)]);
-        begun.map_or(text.len(), |offset| start + offset)
+        let begun = |at: &usize| {
+            let tail = text[*at..].iter().zip(self.leading.iter());
+            tail.into_iter().all(|(byte, leading)| leading[usize::from(*byte)])
+        };
+        (start..text.len()).find(begun).unwrap_or(text.len())
     }
 }
 

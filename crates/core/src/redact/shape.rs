@@ -92,12 +92,12 @@ fn vendor_key(window: &Window<'_>, shape: &Shape) -> Result<Option<Found>, Short
     if !beginning.starts_with(&seen[..seen.len().min(beginning.len())]) {
         return Ok(None);
     }
-    let length = beginning.len() + shape.least;
-    let key = window.from(window.at, length)?;
-    let fits = key.len() == length
-        && key.starts_with(beginning)
-        && key.iter().copied().all(is_word)
-        && (!shape.digit || has_digit(&key[beginning.len()..]));
+    if window.from(window.at, beginning.len())? != beginning {
+        return Ok(None);
+    }
+    let from = window.at + beginning.len();
+    let rest = &window.text[from..window.skip(from, is_word)?];
+    let fits = rest.len() >= shape.least && (!shape.digit || has_digit(rest));
     Ok(fits.then(|| found(window.at, shape.name, Extent::Run(Run::Key))))
 }
 

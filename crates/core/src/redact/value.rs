@@ -32,17 +32,16 @@ fn string(redactor: &Redactor, text: &mut String, credential: Option<&str>) {
     }
 }
 
+/// Names first: what a name says of its value is read from what is left of it.
 fn object(redactor: &Redactor, members: &mut Map<String, Value>, credential: Option<&str>) {
+    if members.keys().any(|name| matches!(redactor.text(name), Cow::Owned(_))) {
+        for (name, value) in std::mem::take(members) {
+            members.insert(unused(members, redactor.text(&name).into_owned()), value);
+        }
+    }
     for (name, value) in members.iter_mut() {
         let credential = if key::is_credential(name) { Some(name.as_str()) } else { credential };
         redact(redactor, value, credential);
-    }
-    let telling = members.keys().any(|name| matches!(redactor.text(name), Cow::Owned(_)));
-    if telling {
-        let told = std::mem::take(members);
-        for (name, value) in told {
-            members.insert(unused(members, redactor.text(&name).into_owned()), value);
-        }
     }
 }
 
