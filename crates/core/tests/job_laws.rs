@@ -74,7 +74,14 @@ fn gone(result_bytes: Option<u64>, alive: bool) -> Input {
     let survivor = || SurvivorReport { pid: 9, start_time: 1, comm: "sh".into() };
     let survivors = Some(alive.then(survivor).into_iter().collect());
     let reason = "the worker died".to_owned();
-    Input::WorkerGone(Box::new(Loss { reason, result_bytes, survivors, ..Loss::default() }))
+    let is_proven = result_bytes == Some(3);
+    Input::WorkerGone(Box::new(Loss {
+        reason,
+        result_bytes,
+        is_proven,
+        survivors,
+        ..Loss::default()
+    }))
 }
 
 fn cancel() -> Input {
@@ -134,6 +141,7 @@ fn inputs() -> Vec<(&'static str, Input)> {
         ("concluded cancelled", conclusion(Status::Cancelled, Some(FailureClass::Cancelled), None)),
         ("worker gone", gone(None, false)),
         ("worker gone, result there", gone(Some(3), false)),
+        ("worker gone, a part there", gone(Some(1), false)),
         ("worker gone, tree alive", gone(None, true)),
     ]
 }

@@ -3,8 +3,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::id::{JobId, RepoKey};
+use super::id::{GroupName, JobId, RepoKey};
+use crate::executor::Source;
 use crate::executor::access::Access;
 use crate::executor::controls::Configuration;
 use crate::gate::Layer;
@@ -54,10 +56,10 @@ pub struct JobRequest {
     pub job_id: JobId,
     /// The repository it belongs to.
     pub repo_key: RepoKey,
-    /// The whole executor record, as TOML: a record that changes later does not change this job.
-    pub record: String,
-    /// Where the record comes from: `shipped`, `user` or `file`.
-    pub record_source: String,
+    /// The whole executor record: one that changes later does not change this job.
+    pub record: Value,
+    /// Where the record comes from.
+    pub record_source: Source,
     /// Its file, or the word `shipped`.
     pub record_origin: String,
     /// Which layer chose the executor.
@@ -86,6 +88,8 @@ pub struct JobRequest {
     pub containment: Option<String>,
     /// The most bytes of output that are read.
     pub output_cap: u64,
+    /// Its group.
+    pub group: Option<GroupName>,
     /// Whether nested jobs get a store of their own.
     pub delegate: bool,
 }

@@ -38,8 +38,10 @@ pub struct Conclusion {
 pub struct Loss {
     /// How it is known, in words.
     pub reason: String,
-    /// Bytes of a result that was saved, or read from the capture of a complete stream.
+    /// Bytes of a result that is on the disk.
     pub result_bytes: Option<u64>,
+    /// Whether the run was judged ok before the worker died, or its captured stream is complete.
+    pub is_proven: bool,
     /// What is still alive of its tree; `None`: nobody could look.
     pub survivors: Option<Vec<SurvivorReport>>,
     /// Warnings known up to then.
@@ -99,7 +101,9 @@ pub(super) fn lost(stage: Stage, decided: Option<Decided>, loss: Loss) -> Ended 
     let alive = loss.survivors.iter().flatten().map(|s| format!("{} ({})", s.comm, s.pid));
     let alive = alive.collect::<Vec<_>>().join(", ");
     let (state, failure) = match decided {
-        Some(Decided::Completion) if loss.result_bytes.is_some() => (JobState::Done, None),
+        Some(Decided::Completion) if loss.is_proven && loss.result_bytes.is_some() => {
+            (JobState::Done, None)
+        }
         Some(Decided::Cancel) if alive.is_empty() => (JobState::Cancelled, Some(cancelled())),
         Some(Decided::Cancel) => {
             let message = format!("the cancel could not be confirmed; alive: {alive}");
