@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use dcli_contain::Requirement;
 use dcli_core::executor::access::Access;
+use dcli_core::job::id::GroupName;
 
 /// Runs coding CLIs for you: contained, bounded, and truthful about the outcome.
 #[derive(Debug, Parser)]
@@ -83,6 +84,9 @@ pub(super) struct Exec {
     /// Demand a containment: pid-namespace, guardian, process-group or none; KIND+: or better.
     #[arg(long, value_name = "KIND", value_parser = requirement)]
     pub containment: Option<Requirement>,
+    /// Count the run in this group too: caps per group hold for all runs of it.
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<GroupName>,
     /// Print the result only, and nothing where the run is not ok.
     #[arg(long, conflicts_with = "events")]
     pub text: bool,

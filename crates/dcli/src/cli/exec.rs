@@ -15,8 +15,8 @@ use super::args::Exec;
 use super::events::{self, Events, Spool};
 use super::progress::Progress;
 use super::{prompt, signals};
-use crate::config::{self, Policy};
-use crate::exec::{self, Hooks, Host, Inherit, ModelChoice, Request, Timeouts};
+use crate::config::{self, Policy, User};
+use crate::exec::{self, Hooks, Host, Inherit, Lost, ModelChoice, Request, Timeouts};
 use crate::report::human::{self, printable};
 use crate::report::json;
 
@@ -91,19 +91,32 @@ fn prepare(args: Exec, backend: Option<&str>) -> Result<(Host, Request, Option<W
     let project = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
     config::state_outside(&project).map_err(invalid)?;
     let policy = config::policy(&project).map_err(invalid)?;
-    let (executor, chosen_by) = executor(&args, backend, &policy)?;
+    let user = config::user().map_err(invalid)?;
+    let (executor, chosen_by) = executor(&args, backend, (&policy, &user))?;
     let prompt = prompt::read(&args.words, args.prompt_file.as_deref()).map_err(invalid)?;
     let entry = Entry::current().map_err(|error| {
         Refused(ErrorCode::ExecutorUnavailable, format!("{error}; nothing was started"))
     })?;
+    let budget = policy.budget(&user);
+    let host = Host::new(entry).with_budget(budget, args.group.clone(), Arc::new(lost));
     let request = request(args, executor, chosen_by, (cwd, prompt.text, &policy));
-    Ok((Host::new(entry), request, prompt.warning))
+    Ok((host, request, prompt.warning))
+}
+
+/// A run that nobody settled is no fault of this one, and its caller may want to know.
+fn lost(lost: &Lost) {
+    let group = lost.group.iter().map(|group| format!(" of group {group}")).collect::<String>();
+    let charge = match lost.charge {
+        Some(charge) => format!("{} tokens", charge.tokens()),
+        None => "its estimate".to_owned(),
+    };
+    say(&format!("a run{group} since {} lost its dcli; it was charged {charge}", lost.since));
 }
 
 fn executor(
     args: &Exec,
     backend: Option<&str>,
-    policy: &Policy,
+    (policy, user): (&Policy, &User),
 ) -> Result<(Executor, Layer), Refused> {
     let not_valid = |error: config::ConfigError| match error {
         config::ConfigError::Record(_) => {
@@ -112,13 +125,12 @@ fn executor(
         other => invalid(other),
     };
     let mut catalogue = config::catalogue().map_err(not_valid)?;
-    let user = config::user().map_err(not_valid)?;
     let given = match &args.record {
         Some(path) => Some(config::add(&mut catalogue, path, Source::File).map_err(not_valid)?),
         None => None,
     };
     let named = backend.or(given.as_deref());
-    let Choice { executor_id, layer } = policy.choose(&user, named);
+    let Choice { executor_id, layer } = policy.choose(user, named);
     let found = catalogue.find(&executor_id).map_err(|error| {
         let message = format!("{error}; nothing was started; see 'dcli backends'");
         Refused(ErrorCode::ExecutorNotFound, message)

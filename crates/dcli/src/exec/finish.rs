@@ -12,6 +12,7 @@ use dcli_core::executor::Scan;
 use dcli_core::exit::FailureClass;
 use dcli_core::fact::Warning;
 use dcli_core::failure::Failure;
+use dcli_core::gate::LedgerError;
 use dcli_core::outcome::{Ending, Limit, Surroundings, Verdict, conclude};
 
 use super::host::Timing;
@@ -75,12 +76,25 @@ pub(super) fn not_started(
         _ => (FailureClass::Environment, "nothing was started"),
     };
     let failure = Failure::seen(class, format!("{error}; {hint}"));
+    unavailable(blank_report(request, prepared, kind), failure)
+}
+
+/// The envelope of a run that could not be counted: nothing was started.
+pub(super) fn not_counted(
+    request: &Request,
+    prepared: &Prepared,
+    error: &LedgerError,
+) -> ResultEnvelope {
+    let failure = Failure::seen(FailureClass::Lock, format!("{error}; nothing was started"));
+    unavailable(blank_report(request, prepared, Kind::None), failure)
+}
+
+fn unavailable(run: RunReport, failure: Failure) -> ResultEnvelope {
     let verdict = Verdict {
         status: Status::Failed,
         error: Some((ErrorCode::ExecutorUnavailable, failure)),
         warnings: Vec::new(),
     };
-    let run = blank_report(request, prepared, kind);
     assemble(verdict, run, Seen { scan: &Scan::default(), driven: None })
 }
 

@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod account;
 pub(crate) mod brief;
 mod finish;
 mod host;
@@ -23,6 +24,7 @@ mod run;
 pub mod version;
 
 pub use crate::backend::environment::Inherit;
+pub use crate::store::ledger::{Lost, OnLost};
 pub use crate::supervise::cancel::Cancel;
 pub(crate) use crate::supervise::capture::scratch_file;
 pub use crate::supervise::drive::OnFact;

@@ -9,9 +9,9 @@ use dcli_core::envelope::{Data, ErrorCode, ResultEnvelope};
 use dcli_core::executor::argv::{CommandLine, Scoped, command_line};
 use dcli_core::executor::record::{LivenessSignal, RungKind};
 use dcli_core::fact::Warning;
-use dcli_core::gate::{Choice, Cost, Execute, Refusal as GateRefusal};
+use dcli_core::gate::{Choice, Cost, Execute, LedgerError, Refusal as GateRefusal};
 
-use super::finish::{cancelled_before_start, finish, not_started};
+use super::finish::{cancelled_before_start, finish, not_counted, not_started};
 use super::host::{Hooks, Host, Timing};
 use super::prepare::{Prepared, Refusal, prepare, refuse};
 use super::request::{IDLE, Request, STARTUP};
@@ -69,6 +69,9 @@ pub fn exec(host: &Host, request: Request, hooks: &Hooks) -> ResultEnvelope {
             let runner = host.gate.runner(choice, Attempting { spawn: Arc::clone(&host.spawn) });
             match runner.run(&action, &plan) {
                 Ok(passed) => passed.result,
+                Err(GateRefusal::Ledger(error @ LedgerError::Unavailable { .. })) => {
+                    not_counted(&plan.request, &plan.prepared, &error)
+                }
                 Err(refusal) => envelope_of(gate_refusal(&refusal)),
             }
         }
@@ -82,9 +85,10 @@ fn envelope_of(refusal: Refusal) -> ResultEnvelope {
 fn gate_refusal(refusal: &GateRefusal) -> Refusal {
     let code = match refusal {
         GateRefusal::CapExceeded(_) => ErrorCode::ExecutorCapExceeded,
-        GateRefusal::Denied { .. } | GateRefusal::Guard(_) | GateRefusal::GuardPanicked => {
-            ErrorCode::ExecutorPermissionDenied
-        }
+        GateRefusal::Denied { .. }
+        | GateRefusal::Guard(_)
+        | GateRefusal::GuardPanicked
+        | GateRefusal::Ledger(_) => ErrorCode::ExecutorPermissionDenied,
         _ => ErrorCode::RequestInvalid,
     };
     refuse(code, format!("{refusal}; nothing was started"))
