@@ -19,3 +19,4 @@ pub mod outcome;
 pub mod redact;
 pub mod report;
 pub mod schema;
+pub mod setting;

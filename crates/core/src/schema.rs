@@ -9,9 +9,14 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use serde_json::{Map, Value};
 
+use crate::capability::{Capabilities, CapabilityList};
+use crate::doctor::DoctorReport;
 use crate::envelope::ResultEnvelope;
 use crate::fact::FactLine;
+use crate::job::answer::{CleanupReport, DebugBundle, JobReport, Listing, Submitted};
+use crate::job::status::Status;
 use crate::report::{BackendsReport, ErrorReport, EventLine, SchemaEntry, SchemasReport};
+use crate::setting::ConfigReport;
 
 /// Times as they are written: RFC 3339, UTC, with milliseconds.
 pub const TIME: &str = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$";
@@ -29,11 +34,21 @@ pub struct Shape {
 /// Every shape, in the order of the names.
 pub const SHAPES: &[Shape] = &[
     shape::<BackendsReport>("backends", "dcli backends --json"),
+    shape::<CapabilityList>("capabilities", "dcli capabilities --json"),
+    shape::<Capabilities>("capability", "dcli capabilities --json with --backend"),
+    shape::<CleanupReport>("cleanup", "dcli cleanup --json"),
+    shape::<ConfigReport>("config", "dcli config --json"),
+    shape::<DebugBundle>("debug", "dcli debug --json"),
+    shape::<DoctorReport>("doctor", "dcli doctor --json"),
     shape::<ResultEnvelope>("envelope", "dcli exec"),
     shape::<ErrorReport>("error", "every command but exec, with --json, where it has no answer"),
     shape::<EventLine>("event", "one line of dcli exec --events"),
-    shape::<FactLine>("fact", "one fact"),
+    shape::<FactLine>("fact", "one fact: a line of facts.jsonl and of dcli tail"),
+    shape::<JobReport>("job", "dcli run, status, cancel, and wait for one job, with --json"),
+    shape::<Listing>("jobs", "dcli list, and wait for several jobs, with --json"),
     shape::<SchemasReport>("schemas", "dcli schema --json"),
+    shape::<Status>("status", "status.json of a job"),
+    shape::<Submitted>("submit", "dcli submit --json"),
 ];
 
 const fn shape<T: JsonSchema>(name: &'static str, title: &'static str) -> Shape {

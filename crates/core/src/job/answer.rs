@@ -71,6 +71,7 @@ pub struct RemovedJob {
     /// How it ended.
     pub state: JobState,
     /// When.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub finished_at: Option<String>,
     /// What it took on the disk.
     pub bytes: u64,

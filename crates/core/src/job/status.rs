@@ -64,14 +64,19 @@ pub struct Status {
     /// What it does now.
     pub phase: JobPhase,
     /// When it was made.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub created_at: String,
     /// When its backend was started.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub started_at: Option<String>,
     /// When this record last changed.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub updated_at: String,
     /// When it ended.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub finished_at: Option<String>,
     /// When its worker last said that it is alive.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub heartbeat_at: Option<String>,
     /// Its worker's pid.
     pub worker_pid: Option<u32>,
@@ -112,6 +117,7 @@ pub struct Status {
     /// The most seconds it may run.
     pub hard_timeout_sec: f64,
     /// When a cancel was journaled.
+    #[schemars(regex(pattern = crate::schema::TIME))]
     pub cancel_requested_at: Option<String>,
     /// What a command that waited for it ends with.
     pub command_exit_code: Option<u8>,

@@ -32,6 +32,8 @@ pub(super) enum Command {
     Capabilities(Listing),
     /// See the whole path work with a scripted agent: no model, no account, a scratch directory.
     Demo(Demo),
+    /// Show which configuration is in force here, and what set it.
+    Config(Config),
     /// Print the JSON Schema of an output, or list them.
     Schema(Schema),
     /// Print a script that completes words for a shell.
@@ -108,6 +110,16 @@ pub(super) struct Backends {
 #[derive(Debug, Args)]
 pub(super) struct Demo {
     /// Print the envelopes as JSON lines and no explanations.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Config {
+    /// The directory to ask for [default: this one].
+    #[arg(long, alias = "repo", value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
 }

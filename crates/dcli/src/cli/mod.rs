@@ -5,6 +5,7 @@ mod args;
 mod backends;
 mod capabilities;
 mod completions;
+mod config;
 mod demo;
 mod doctor;
 mod events;
@@ -45,6 +46,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(doctor) => doctor::run(&doctor, cli.backend.as_deref()),
         Command::Capabilities(listing) => capabilities::run(&listing, cli.backend.as_deref()),
         Command::Demo(demo) => demo::run(&demo),
+        Command::Config(config) => config::run(&config),
         Command::Schema(schema) => schema::run(&schema),
         Command::Completions(completions) => completions::run(&completions, called(&words)),
         Command::Man(man) => man::run(&man),

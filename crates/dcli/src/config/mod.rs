@@ -2,6 +2,7 @@
 
 mod limits;
 mod policy;
+mod report;
 mod user;
 
 use std::io;
@@ -12,6 +13,7 @@ use thiserror::Error;
 
 pub use limits::Limits;
 pub use policy::Policy;
+pub use report::report;
 pub use user::User;
 
 use crate::store::{layout, regular};
@@ -54,11 +56,13 @@ pub enum ConfigError {
 /// # Errors
 /// It is there and cannot be used.
 pub fn user() -> Result<User, ConfigError> {
-    let Some(path) = layout::configuration().map(|directory| directory.join("config.toml")) else {
-        return Ok(User::default());
-    };
+    let Some(path) = user_file() else { return Ok(User::default()) };
     let Some(text) = read(&path)? else { return Ok(User::default()) };
     User::from_toml(&text, &path).map_err(|message| ConfigError::Invalid { path, message })
+}
+
+fn user_file() -> Option<PathBuf> {
+    layout::configuration().map(|directory| directory.join("config.toml"))
 }
 
 /// The state root must lie outside the working tree that `directory` is in.
@@ -76,16 +80,18 @@ pub fn state_outside(directory: &Path) -> Result<(), ConfigError> {
 /// # Errors
 /// One is there and cannot be used.
 pub fn policy(directory: &Path) -> Result<Policy, ConfigError> {
-    let mut merged = Policy::default();
-    for ancestor in directory.ancestors() {
-        let path = ancestor.join(".dcli/policy.json");
-        if let Some(text) = read(&path)? {
-            let outer = Policy::from_json(&text, &path)
-                .map_err(|message| ConfigError::Invalid { path, message })?;
-            merged = merged.tightened_by(outer);
-        }
-    }
-    Ok(merged)
+    policies(directory)?.into_iter().try_fold(Policy::default(), |inner, (path, text)| {
+        let outer = Policy::from_json(&text, &path)
+            .map_err(|message| ConfigError::Invalid { path, message })?;
+        Ok(inner.tightened_by(outer))
+    })
+}
+
+/// Every policy file from `directory` upwards, the innermost first.
+fn policies(directory: &Path) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+    let paths = directory.ancestors().map(|ancestor| ancestor.join(".dcli/policy.json"));
+    let texts = paths.map(|path| Ok(read(&path)?.map(|text| (path, text))));
+    texts.filter_map(Result::transpose).collect()
 }
 
 /// The shipped records and the user's: `executors/*.toml` beside `config.toml`. A repository never

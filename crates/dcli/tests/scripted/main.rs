@@ -17,6 +17,7 @@ mod cli_output;
 mod cli_prompt;
 mod cli_terminal;
 mod common;
+mod config_shown;
 mod deadlines;
 mod field;
 mod field_input;
