@@ -92,6 +92,26 @@ fn output_rules_that_would_match_everything_or_nothing_are_refused() {
 }
 
 #[test]
+fn a_phrase_that_classifies_has_words_and_a_note_has_its_records() {
+    let with = |line: &str| format!("format = \"jsonl\"\n{line}");
+    let after = |line: &str, key: &str| refused("format = \"jsonl\"", &with(line), key);
+    after("signals = [{ contains = \"\", class = \"auth\" }]", "output.signals");
+    after("signals = [{ contains = \"401\", class = \"auth\" }]", "output.signals");
+    after("stderr_signals = [{ contains = \"429 \", class = \"auth\" }]", "output.stderr_signals");
+    after(
+        "signals = [{ contains = \"limit\", class = \"auth\", retry_at_after = \" \" }]",
+        "output.signals",
+    );
+    after("http_after = [\" \"]", "output.http_after");
+    after("notes = [{ when = {}, error_type_path = \"error\" }]", "output.notes.0.when");
+    refused(
+        "status_prefix = \"error\" }",
+        "status_prefix = \"error\", signals = [{ contains = \"500\", class = \"auth\" }] }",
+        "output.failure.0.signals",
+    );
+}
+
+#[test]
 fn metadata_may_not_claim_an_engine_key() {
     for key in dcli_core::envelope::ENGINE_KEYS {
         refused("key = \"session\"", &format!("key = \"{key}\""), "output.metadata.0.key");

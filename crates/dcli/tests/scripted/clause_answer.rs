@@ -121,7 +121,7 @@ fn clause_self_reported_failure_at_exit_0_is_a_failure() {
 fn clause_self_reported_failure_has_the_class_of_its_recorded_phrase() {
     every("self-reported-failure-class", |dialect| {
         for rule in &dialect.record.output.failure {
-            for signal in &rule.signals {
+            for signal in rule.signals.iter().chain(&dialect.record.output.signals) {
                 let said = format!("so it said: {} (really)", signal.contains);
                 let failing = dialect.failing(rule, &said);
                 let envelope = run(dialect, [dialect.tale([failing]).told()]);
