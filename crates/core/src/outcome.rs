@@ -230,14 +230,17 @@ fn unfinished(scan: &Scan) -> Row {
     })
 }
 
-/// A non-zero exit without a good terminal record.
+/// A non-zero exit without a good terminal record, or an exit 0 that proves nothing, of which
+/// standard error says why: CLIs were seen to fail silently with 0.
 fn exited(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
     let Ending::Exited(code) = ending else { return None };
-    if *code == 0 || scan.terminal {
+    let silent = scan.answer().is_none() && explanation(around).is_some();
+    if scan.terminal || (*code == 0 && !silent) {
         return None;
     }
     let last = around.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let said = last.map_or_else(String::new, |line| format!(": {}", summarise(line)));
+    let line = explanation(around).or(last);
+    let said = line.map_or_else(String::new, |line| format!(": {}", summarise(line)));
     let message = format!("the backend exited {code} without a good terminal record{said}");
     let failure = worded(around, &message).unwrap_or_else(|| Failure {
         source: FailureSource::ExitCode,
@@ -245,6 +248,13 @@ fn exited(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
         ..Failure::seen(FailureClass::BackendExecutionFailed, message)
     });
     Some((ErrorCode::ExecutorRunFailed, failure))
+}
+
+/// The line of standard error that holds the first recorded phrase.
+fn explanation<'a>(around: &Surroundings<'a>) -> Option<&'a str> {
+    let mut signals = around.stderr_signals.iter();
+    let signal = signals.find(|signal| around.stderr.contains(&signal.contains))?;
+    around.stderr.lines().find(|line| line.contains(&signal.contains)).map(str::trim)
 }
 
 /// The output was cut.

@@ -245,6 +245,7 @@ fn a_window_that_was_not_rejected_says_nothing_about_trying_again() {
     assert_eq!(at("allowed", limit), Some(Value::from("1pm (Europe/Lisbon)")));
     assert_eq!(at("allowed", "API Error: Rate limit reached"), None);
     assert_eq!(at("rejected", "Not logged in"), None);
+    assert_eq!(at("allowed", "Limit reached. Resets in 2h39m52s"), Some(Value::from("2h39m52s")));
 }
 
 #[test]
@@ -270,4 +271,17 @@ fn standard_error_explains_what_the_record_does_not_and_nothing_else() {
     assert_eq!((locked.class, locked.retryable), (FailureClass::Lock, Some(true)));
     assert_eq!((locked.source, locked.message.as_str()), (FailureSource::Stderr, "see logs"));
     assert_eq!(judged(plain).class, FailureClass::Auth);
+}
+
+#[test]
+fn an_exit_0_without_a_word_is_explained_by_standard_error() {
+    let judged = |stdout: &str, stderr: &str| {
+        let (code, failure) = judged("opencode", &Ending::Exited(0), stdout, stderr);
+        (code, failure.class, failure.message)
+    };
+    let (code, class, message) = judged("", "Error: database is locked\nparams: x\n");
+    assert_eq!((code, class), (ErrorCode::ExecutorRunFailed, FailureClass::Lock));
+    assert!(message.ends_with("Error: database is locked"), "{message}");
+    let quiet = judged("", "warning: nothing that is recorded");
+    assert_eq!((quiet.0, quiet.1), (ErrorCode::ExecutorNoResult, FailureClass::NoResult));
 }
