@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::executor::record::RungKind;
+use crate::milestone::Milestone;
 use crate::outcome::{Ending, Limit};
 
 /// Time limits and the ladder of one attempt.
@@ -71,6 +72,8 @@ pub enum Input {
 /// Something to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
+    /// Keep this milestone. It comes before every other effect of its step that follows from it.
+    Note(Milestone),
     /// A rung of the ladder that is not the last.
     Climb(RungKind),
     /// End the whole tree and answer with [`Input::TreeEnded`].
@@ -108,6 +111,7 @@ pub struct Attempt {
     next_sample: Duration,
     ending: Option<Ending>,
     by_deadline: bool,
+    cancel_noted: bool,
     rung_reached: Option<RungKind>,
 }
 
@@ -133,6 +137,7 @@ impl Attempt {
             next_sample: Duration::ZERO,
             ending: None,
             by_deadline: false,
+            cancel_noted: false,
             rung_reached: None,
         };
         attempt.next_sample = attempt.sample_pause();
@@ -210,13 +215,23 @@ impl Attempt {
             self.last_activity = at;
         }
         self.progress = progress;
-        match self.phase {
-            Phase::Working if progress.complete => self.phase = Phase::Lingering { since: at },
-            Phase::Lingering { .. } if !progress.complete => self.phase = Phase::Working,
-            Phase::Draining { .. } if progress.complete => return self.end_tree(),
-            _ => {}
-        }
-        self.tick(at)
+        let noted = match self.phase {
+            Phase::Working if progress.complete => {
+                self.phase = Phase::Lingering { since: at };
+                Milestone::Completed
+            }
+            Phase::Lingering { .. } if !progress.complete => {
+                self.phase = Phase::Working;
+                Milestone::Resumed
+            }
+            Phase::Draining { .. } if progress.complete => {
+                return self.end_tree_after(Milestone::Completed);
+            }
+            _ => return self.tick(at),
+        };
+        let mut effects = vec![Effect::Note(noted)];
+        effects.extend(self.tick(at));
+        effects
     }
 
     fn leader_ended(
@@ -230,22 +245,27 @@ impl Attempt {
             (None, Some(signal)) => Ending::Signalled(signal),
             (None, None) => Ending::Lost("no exit was reported".to_owned()),
         };
+        let ended = Milestone::LeaderEnded { code, signal };
         match self.phase {
             Phase::Working if !self.progress.complete && !self.progress.failed => {
                 self.ending = Some(seen);
                 self.phase = Phase::Draining { since: at };
-                vec![Effect::LookForRest]
+                vec![Effect::Note(ended), Effect::LookForRest]
             }
             Phase::Working | Phase::Lingering { .. } => {
                 self.ending = Some(seen);
-                self.end_tree()
+                self.end_tree_after(ended)
             }
+            Phase::Climbing { .. } => self.end_tree_after(ended),
             _ => self.end_tree(),
         }
     }
 
     fn cancel(&mut self, at: Duration) -> Vec<Effect> {
-        match self.phase {
+        let is_first = !std::mem::replace(&mut self.cancel_noted, true);
+        let mut effects = Vec::new();
+        effects.extend(is_first.then_some(Effect::Note(Milestone::CancelRequested)));
+        effects.extend(match self.phase {
             Phase::Working => {
                 self.ending = Some(Ending::Cancelled);
                 self.climb(0, at)
@@ -259,7 +279,8 @@ impl Attempt {
                 self.end_tree()
             }
             _ => self.end_tree(),
-        }
+        });
+        effects
     }
 
     fn tick(&mut self, at: Duration) -> Vec<Effect> {
@@ -298,7 +319,9 @@ impl Attempt {
         };
         self.ending = Some(Ending::Deadline(limit));
         self.by_deadline = true;
-        self.climb(0, at)
+        let mut effects = vec![Effect::Note(Milestone::DeadlineReached(limit))];
+        effects.extend(self.climb(0, at));
+        effects
     }
 
     /// Hard, startup, idle, and the next look at the tree.
@@ -335,6 +358,12 @@ impl Attempt {
                 vec![Effect::Climb(kind)]
             }
         }
+    }
+
+    fn end_tree_after(&mut self, milestone: Milestone) -> Vec<Effect> {
+        let mut effects = vec![Effect::Note(milestone)];
+        effects.extend(self.end_tree());
+        effects
     }
 
     fn end_tree(&mut self) -> Vec<Effect> {

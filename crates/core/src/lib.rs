@@ -15,6 +15,7 @@ pub mod fact;
 pub mod failure;
 pub mod gate;
 pub mod job;
+pub mod milestone;
 pub mod outcome;
 pub mod redact;
 pub mod report;

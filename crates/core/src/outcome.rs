@@ -41,6 +41,8 @@ pub enum Ending {
     Capture(String),
     /// The containment that ran it was itself ended from outside.
     Lost(String),
+    /// The run's own record could not be kept.
+    Unrecorded(String),
 }
 
 /// What was seen besides the stream.
@@ -131,6 +133,11 @@ fn interrupted(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
             ErrorCode::ExecutorRunFailed,
             FailureClass::BackendExecutionFailed,
             format!("the process that contains the backend was lost: {reason}"),
+        ),
+        Ending::Unrecorded(reason) => failed(
+            ErrorCode::ExecutorNoResult,
+            FailureClass::NoResult,
+            format!("the record of the run could not be written: {reason}; its tree was ended"),
         ),
         Ending::Cancelled if !around.survivors.is_empty() => failed(
             ErrorCode::ExecutorRunFailed,

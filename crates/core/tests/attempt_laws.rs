@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dcli_core::attempt::{Attempt, Effect, Input, Limits, Phase, Progress};
 use dcli_core::executor::record::RungKind;
+use dcli_core::milestone::{Decision, Milestone};
 use dcli_core::outcome::{Ending, Limit};
 use proptest::prelude::*;
 
@@ -93,7 +94,8 @@ fn the_whole_table_is_as_recorded() {
 #[test]
 fn a_cancel_after_completion_is_no_cancel() {
     let (mut attempt, at) = in_phase("lingering");
-    assert_eq!(attempt.step(at, Input::CancelAsked).unwrap(), [Effect::EndTree]);
+    let noted = Effect::Note(Milestone::CancelRequested);
+    assert_eq!(attempt.step(at, Input::CancelAsked).unwrap(), [noted, Effect::EndTree]);
     assert_eq!(attempt.ending(), Some(&Ending::AfterResult));
 }
 
@@ -142,6 +144,54 @@ fn lingering_does_not_outlast_the_hard_deadline() {
     assert_eq!((effects, attempt.ending()), (vec![Effect::EndTree], Some(&Ending::AfterResult)));
 }
 
+/// The milestones among what an attempt does, and whether each comes first in its step.
+fn milestones(effects: &[Effect], seen: &mut Vec<Milestone>) -> bool {
+    let is_note = |effect: &Effect| matches!(effect, Effect::Note(_));
+    seen.extend(effects.iter().filter_map(|effect| match effect {
+        Effect::Note(milestone) => Some(*milestone),
+        _ => None,
+    }));
+    !effects.iter().skip_while(|effect| is_note(effect)).any(is_note)
+}
+
+fn decided(milestones: &[Milestone]) -> Decision {
+    let mut decision = Decision::default();
+    milestones.iter().for_each(|milestone| decision.take(*milestone));
+    decision
+}
+
+/// The ending that milestones amount to, where nothing broke.
+fn amounts_to(decision: Decision) -> Ending {
+    match decision.by {
+        None => Ending::AfterResult,
+        Some(Milestone::CancelRequested) => Ending::Cancelled,
+        Some(Milestone::DeadlineReached(limit)) => Ending::Deadline(limit),
+        Some(Milestone::LeaderEnded { code: Some(code), .. }) => Ending::Exited(code),
+        Some(other) => unreachable!("{other:?} decides nothing"),
+    }
+}
+
+#[test]
+fn a_relapse_is_told_before_the_deadline_that_it_runs_into() {
+    let mut attempt = Attempt::new(limits());
+    let completed = Effect::Note(Milestone::Completed);
+    assert_eq!(attempt.step(s(98), Input::Read(progress(1, true))).unwrap(), [completed]);
+    let effects = attempt.step(s(101), Input::Read(progress(2, false))).unwrap();
+    let notes = [Milestone::Resumed, Milestone::DeadlineReached(Limit::Hard)].map(Effect::Note);
+    assert_eq!(effects, [&notes[..], &[Effect::Climb(RungKind::Interrupt)]].concat());
+}
+
+#[test]
+fn a_second_cancel_and_one_that_meets_a_deadline_are_each_told_once() {
+    let (mut attempt, at) = in_phase("climbing");
+    assert_eq!(attempt.step(at, Input::CancelAsked).unwrap(), [Effect::EndTree]);
+    let mut late = Attempt::new(limits());
+    late.step(s(10), Input::Ticked).unwrap();
+    let noted = Effect::Note(Milestone::CancelRequested);
+    assert_eq!(late.step(s(10), Input::CancelAsked).unwrap(), [noted, Effect::EndTree]);
+    assert_eq!(late.ending(), Some(&Ending::Deadline(Limit::Startup)));
+}
+
 fn any_input() -> impl Strategy<Value = Input> {
     let reads = (0..5_u64, any::<bool>(), any::<bool>(), 0..2_u64).prop_map(
         |(records, complete, failed, open_tools)| {
@@ -186,6 +236,27 @@ proptest! {
             prop_assert!(attempt.step(at, input).is_err());
         }
         prop_assert_eq!(attempt.ending().cloned(), ending);
+    }
+
+    #[test]
+    fn the_order_of_the_milestones_is_the_ending(
+        inputs in prop::collection::vec((any_input(), 0..4000_u64), 0..60),
+    ) {
+        let mut attempt = Attempt::new(limits());
+        let (mut at, mut seen) = (Duration::ZERO, Vec::new());
+        let wait = std::iter::repeat_n((Input::Ticked, 30_000), 20);
+        for (input, pause) in inputs.into_iter().chain(wait) {
+            at += Duration::from_millis(pause);
+            let effects = attempt.step(at, input).unwrap();
+            prop_assert!(milestones(&effects, &mut seen), "told too late: {effects:?}");
+        }
+        prop_assert_eq!(attempt.phase(), Phase::EndingTree);
+        let decision = decided(&seen);
+        prop_assert_eq!(attempt.ending(), Some(&amounts_to(decision)), "{:?}", seen);
+        let once = |is: fn(&Milestone) -> bool| seen.iter().filter(|one| is(one)).count() <= 1;
+        prop_assert!(once(|m| *m == Milestone::CancelRequested), "{:?}", seen);
+        prop_assert!(once(|m| matches!(m, Milestone::DeadlineReached(_))), "{:?}", seen);
+        prop_assert!(once(|m| matches!(m, Milestone::LeaderEnded { .. })), "{:?}", seen);
     }
 
     #[test]

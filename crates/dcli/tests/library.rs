@@ -151,7 +151,12 @@ fn a_run_goes_through_a_custom_spawner_with_exactly_the_promised_environment() {
     assert_eq!(envelope.status, Status::Ok, "{envelope:?}");
     assert_eq!(envelope.summary, "hello");
     assert!(spawn.ended.load(Ordering::SeqCst), "the tree was not ended");
+    let above: u32 = std::env::var("DCLI_DEPTH").map_or(0, |depth| depth.parse().unwrap());
+    let depth = (above + 1).to_string();
     let wanted = [
+        ("DCLI_BACKEND", "shell"),
+        ("DCLI_DEPTH", &depth),
+        ("DCLI_WORKER", "1"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("MINE", "1"),
         ("PATH", "/bin:/usr/bin"),

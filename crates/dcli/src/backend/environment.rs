@@ -6,6 +6,8 @@ use std::path::Path;
 
 use dcli_core::executor::record::{Environment, Native};
 
+use super::lineage::is_stamp;
+
 /// Which of the caller's own variables a child gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Inherit {
@@ -27,8 +29,10 @@ pub(crate) struct Recipe<'a> {
     pub record: &'a Environment,
     /// What the access sets.
     pub access: &'a Native,
-    /// What the caller sets by name; wins over everything but `PWD`.
+    /// What the caller sets by name; wins over everything but `PWD` and the stamps.
     pub explicit: &'a [(String, String)],
+    /// What tells the child which workers it stands below.
+    pub stamps: &'a [(&'static str, OsString)],
     /// The child's working directory.
     pub cwd: &'a Path,
 }
@@ -36,8 +40,9 @@ pub(crate) struct Recipe<'a> {
 /// The environment, in order of name.
 ///
 /// Inherited variables come first, then the record's removals, its own values where nothing is
-/// set, the access's values, `GIT_TERMINAL_PROMPT=0`, the caller's explicit ones, and last `PWD`,
-/// which is always the working directory: one CLI believes it before its own directory.
+/// set, the access's values, `GIT_TERMINAL_PROMPT=0`, the caller's explicit ones, then `PWD`, which
+/// is always the working directory: one CLI believes it before its own directory. Last come the
+/// stamps; one that is not among them is not inherited either.
 pub(crate) fn environment(recipe: &Recipe<'_>) -> Vec<(OsString, OsString)> {
     let kept = |name: &OsString| match recipe.inherit {
         Inherit::All => true,
@@ -59,6 +64,8 @@ pub(crate) fn environment(recipe: &Recipe<'_>) -> Vec<(OsString, OsString)> {
     }
     variables.remove(std::ffi::OsStr::new("OLDPWD"));
     variables.insert("PWD".into(), recipe.cwd.into());
+    variables.retain(|name, _| !is_stamp(name));
+    variables.extend(recipe.stamps.iter().map(|(name, value)| (name.into(), value.clone())));
     variables.into_iter().collect()
 }
 
@@ -77,9 +84,16 @@ mod tests {
     use super::*;
 
     fn made(inherit: &Inherit, explicit: &[(&str, &str)]) -> BTreeMap<String, String> {
-        let ambient =
-            [("PATH", "/bin"), ("CLAUDECODE", "1"), ("PWD", "/lie"), ("OLDPWD", "/x"), ("A", "b")]
-                .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let ambient = [
+            ("PATH", "/bin"),
+            ("CLAUDECODE", "1"),
+            ("PWD", "/lie"),
+            ("OLDPWD", "/x"),
+            ("A", "b"),
+            ("DCLI_BACKEND", "stale"),
+            ("DCLI_JOB_ID", "stale"),
+        ]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let record = Environment {
             set: BTreeMap::from([("A".into(), "record".into()), ("NEW".into(), "1".into())]),
             remove: vec!["CLAUDECODE".into()],
@@ -93,6 +107,7 @@ mod tests {
             record: &record,
             access: &access,
             explicit: &explicit,
+            stamps: &[("DCLI_DEPTH", "1".into())],
             cwd: Path::new("/work"),
         };
         let text = |value: OsString| value.to_string_lossy().into_owned();
@@ -113,6 +128,7 @@ mod tests {
             ("RULES", "{}"),
             ("GIT_TERMINAL_PROMPT", "0"),
             ("PWD", "/work"),
+            ("DCLI_DEPTH", "1"),
         ];
         assert_eq!(found, expected(&wanted));
     }
@@ -128,6 +144,7 @@ mod tests {
             ("RULES", "{}"),
             ("GIT_TERMINAL_PROMPT", "0"),
             ("PWD", "/work"),
+            ("DCLI_DEPTH", "1"),
         ];
         assert_eq!(found, expected(&wanted));
     }

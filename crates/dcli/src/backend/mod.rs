@@ -2,5 +2,6 @@
 
 pub(crate) mod bulk;
 pub(crate) mod environment;
+pub(crate) mod lineage;
 pub(crate) mod program;
 pub(crate) mod spawn;

@@ -99,6 +99,7 @@ fn prepare(args: Exec, backend: Option<&str>) -> Result<(Host, Request, Option<W
     })?;
     let budget = policy.budget(&user);
     let host = Host::new(entry).with_budget(budget, args.group.clone(), Arc::new(lost));
+    let host = host.with_max_depth(user.limits.max_depth);
     let request = request(args, executor, chosen_by, (cwd, prompt.text, &policy));
     Ok((host, request, prompt.warning))
 }

@@ -63,6 +63,7 @@ impl Host {
                 record: brief.environment,
                 access: &Native::default(),
                 explicit: &[],
+                stamps: &self.lineage.stamps(None, None),
                 cwd: &cwd,
             }),
             cwd: cwd.clone(),

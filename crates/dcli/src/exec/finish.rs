@@ -18,7 +18,7 @@ use dcli_core::outcome::{Ending, Limit, Surroundings, Verdict, conclude};
 use super::host::Timing;
 use super::prepare::Prepared;
 use super::request::Request;
-use super::run::Started;
+use super::start::Started;
 use crate::supervise::drive::Driven;
 
 /// The envelope of a run that was started.
@@ -42,6 +42,7 @@ pub(super) fn finish(
     warnings.extend(started.warnings.iter().cloned());
     warnings.extend(verdict.warnings.iter().cloned());
     warnings.extend(tree_warnings(driven));
+    warnings.extend(record_warning(driven));
     let run = RunReport {
         durations_ms: durations(timing),
         exit: ExitReport {
@@ -207,6 +208,14 @@ fn tree_warnings(driven: &Driven) -> Vec<Warning> {
     warnings
 }
 
+/// A run that was ended anyway keeps its own reason; that its record has a gap is said beside it.
+fn record_warning(driven: &Driven) -> Option<Warning> {
+    let reason = driven.unrecorded.as_ref()?;
+    let message = format!("the record of the run is not complete: {reason}");
+    let is_reason = matches!(driven.ending, Ending::Unrecorded(_));
+    (!is_reason).then(|| Warning::new("record_incomplete", message))
+}
+
 fn exit_kind(ending: &Ending) -> ExitKind {
     match ending {
         Ending::Exited(_) => ExitKind::Exited,
@@ -216,7 +225,9 @@ fn exit_kind(ending: &Ending) -> ExitKind {
         Ending::Deadline(Limit::Idle) => ExitKind::DeadlineIdle,
         Ending::Deadline(Limit::Hard) => ExitKind::DeadlineHard,
         Ending::Cancelled => ExitKind::Cancelled,
-        Ending::Capped | Ending::Capture(_) | Ending::Lost(_) => ExitKind::Lost,
+        Ending::Capped | Ending::Capture(_) | Ending::Lost(_) | Ending::Unrecorded(_) => {
+            ExitKind::Lost
+        }
     }
 }
 

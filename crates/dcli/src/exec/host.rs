@@ -10,9 +10,13 @@ use dcli_core::envelope::ResultEnvelope;
 use dcli_core::gate::{AllowAll, Caps, Gate, MemoryLedger, Silent};
 
 use super::run::Plan;
+use crate::backend::lineage::Lineage;
 use crate::backend::spawn::{ContainedSpawn, Spawn};
 use crate::supervise::cancel::Cancel;
-use crate::supervise::drive::OnFact;
+use crate::supervise::witness::OnFact;
+
+/// How many dcli workers may stand above a process that starts a run, unless configured.
+pub const MAX_DEPTH: u32 = 1;
 
 /// The program around runs: how children are started and what every run must pass.
 #[derive(Clone)]
@@ -20,6 +24,8 @@ pub struct Host {
     pub(super) spawn: Arc<dyn Spawn>,
     pub(super) gate: Gate<Plan, ResultEnvelope>,
     pub(super) ambient: Vec<(OsString, OsString)>,
+    pub(super) lineage: Lineage,
+    pub(super) max_depth: u32,
 }
 
 impl fmt::Debug for Host {
@@ -40,7 +46,9 @@ impl Host {
     pub fn with_spawn(spawn: Arc<dyn Spawn>) -> Self {
         let ledger = Arc::new(MemoryLedger::new());
         let gate = Gate::new(Caps::UNLIMITED, ledger, Arc::new(AllowAll), Arc::new(Silent));
-        Self { spawn, gate, ambient: std::env::vars_os().collect() }
+        let ambient: Vec<_> = std::env::vars_os().collect();
+        let lineage = Lineage::of(&ambient);
+        Self { spawn, gate, ambient, lineage, max_depth: MAX_DEPTH }
     }
 
     /// Every run passes a gate with these caps, counted as long as the process lives.
@@ -57,10 +65,20 @@ impl Host {
         self
     }
 
-    /// What children may inherit, instead of this process's own environment.
+    /// What children may inherit, instead of this process's own environment. The workers above
+    /// this process count all the same, or those that `ambient` tells of where they are more.
     #[must_use]
     pub fn with_ambient(mut self, ambient: Vec<(OsString, OsString)>) -> Self {
+        self.lineage = self.lineage.or_deeper(Lineage::of(&ambient));
         self.ambient = ambient;
+        self
+    }
+
+    /// How many dcli workers may stand above a process that starts a run, instead of
+    /// [`MAX_DEPTH`]: 0 refuses every run of a worker's own.
+    #[must_use]
+    pub fn with_max_depth(mut self, max_depth: u32) -> Self {
+        self.max_depth = max_depth;
         self
     }
 

@@ -15,20 +15,35 @@
 //! ```
 
 mod account;
+mod attempt;
 pub(crate) mod brief;
 mod finish;
 mod host;
 mod prepare;
 mod request;
 mod run;
+mod start;
 pub mod version;
 
 pub use crate::backend::environment::Inherit;
+pub use crate::backend::lineage::JobStamp;
 pub use crate::store::ledger::{Lost, OnLost};
 pub use crate::supervise::cancel::Cancel;
 pub(crate) use crate::supervise::capture::scratch_file;
-pub use crate::supervise::drive::OnFact;
+#[expect(unused_imports, reason = "the engine's door for jobs")]
+pub(crate) use crate::supervise::capture::{
+    Keep, STDERR as CAPTURED_STDERR, STDOUT as CAPTURED_STDOUT,
+};
 pub use crate::supervise::stamp;
-pub use host::{Hooks, Host, Timing};
+pub use crate::supervise::witness::OnFact;
+#[expect(unused_imports, reason = "the engine's door for jobs")]
+pub(crate) use crate::supervise::witness::{SharedWitness, StartedReport, Stream, Witness};
+#[expect(unused_imports, reason = "the engine's door for jobs")]
+pub(crate) use attempt::{Finished, Ran};
+pub use host::{Hooks, Host, MAX_DEPTH, Timing};
+#[expect(unused_imports, reason = "the engine's door for jobs")]
+pub(crate) use prepare::{Prepared, Refusal, prepare};
 pub use request::{ModelChoice, Request, Timeouts};
+#[expect(unused_imports, reason = "the engine's door for jobs")]
+pub(crate) use run::{Keeping, attempt, envelope_of};
 pub use run::{Plan, exec};

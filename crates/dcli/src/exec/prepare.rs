@@ -1,7 +1,9 @@
-//! Every check before a start, in the order that the contract promises. Nothing is started here.
+//! Every check before a start, in the order that the contract promises. Nothing is started here
+//! but, where a request demands a version that is not known yet, the program to say it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use dcli_core::envelope::{AccessEnforcement, ErrorCode};
 use dcli_core::executor::access::Access;
@@ -13,22 +15,24 @@ use super::host::Host;
 use super::request::{ModelChoice, Request};
 use super::version::{self, Standing};
 use crate::backend::environment::{Recipe, environment};
+use crate::backend::lineage::PREFIX;
 use crate::backend::program::{Program, ProgramError, find};
 
 /// A request that may not be started: the envelope's code and its sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     pub code: ErrorCode,
     pub message: String,
 }
 
-pub(super) fn refuse(code: ErrorCode, message: impl Into<String>) -> Refusal {
+pub(crate) fn refuse(code: ErrorCode, message: impl Into<String>) -> Refusal {
     Refusal { code, message: message.into() }
 }
 
 /// A request whose every part was found valid.
 #[derive(Debug, Clone)]
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
+    pub asked_at: Instant,
     pub workspace: PathBuf,
     pub program: PathBuf,
     pub version: Option<String>,
@@ -39,7 +43,9 @@ pub(super) struct Prepared {
     pub warnings: Vec<Warning>,
 }
 
-pub(super) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusal> {
+/// Checks a request. Its refusal is the caller's answer.
+pub(crate) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusal> {
+    let asked_at = Instant::now();
     let record = &*request.executor.record;
     if request.prompt.trim().is_empty() {
         return Err(refuse(ErrorCode::RequestInvalid, "the prompt is empty; nothing was started"));
@@ -47,6 +53,7 @@ pub(super) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusa
     refuse_timeouts(request)?;
     let workspace = workspace(&request.workspace)?;
     refuse_names(record, request)?;
+    refuse_recursion(host, record)?;
     let native = record.access.unenforced(request.access);
     let recipe = Recipe {
         ambient: &host.ambient,
@@ -54,23 +61,19 @@ pub(super) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusa
         record: &record.environment,
         access: native,
         explicit: &request.env,
+        stamps: &host.lineage.stamps(Some(&record.id), request.job.as_ref()),
         cwd: &workspace,
     };
     let env = environment(&recipe);
     refuse_root(record, native, &env)?;
     let mut warnings = access_warnings(record, request.access);
     let program = program(host, request, record)?;
-    if program.is_wrapper {
-        let message = format!(
-            "{} is a script that spawns the real executable, which was not found beside it",
-            program.path.display()
-        );
-        warnings.push(Warning::new("wrapper_script", message));
-    }
-    let version = version::cached(record, &program.path);
+    warnings.extend(wrapper_warning(&program));
+    let version = version(host, request, &program.path)?;
     warnings.extend(version_warning(record, version.as_deref()));
     let model_args = model_arguments(record, request, version.as_deref())?;
     Ok(Prepared {
+        asked_at,
         workspace,
         program: program.path,
         version,
@@ -130,6 +133,12 @@ fn refuse_names(record: &Record, request: &Request) -> Result<(), Refusal> {
             record.id
         ));
     }
+    if let Some((name, _)) = request.env.iter().find(|(name, _)| name.starts_with(PREFIX)) {
+        return invalid(format!(
+            "the variable {name} is dcli's own: a child gets those that begin with {PREFIX} from \
+             dcli alone; nothing was started; leave it out of --env"
+        ));
+    }
     let unfit = |text: &str| text.contains('\0');
     if request.extra_args.iter().any(|argument| unfit(argument)) {
         return invalid("an extra argument holds a NUL byte; nothing was started".to_owned());
@@ -143,6 +152,30 @@ fn refuse_names(record: &Record, request: &Request) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// A worker starts neither itself again nor more levels of workers than are allowed.
+fn refuse_recursion(host: &Host, record: &Record) -> Result<(), Refusal> {
+    let (lineage, max) = (&host.lineage, host.max_depth);
+    let below = lineage.depth != Some(0);
+    if below && lineage.backend.as_ref().is_some_and(|backend| *backend == *record.id) {
+        let message = format!(
+            "this process is a worker of backend {id} (DCLI_BACKEND), and {id} may not start \
+             itself; nothing was started; do the work here, or name another backend (--backend)",
+            id = record.id
+        );
+        return Err(refuse(ErrorCode::RequestInvalid, message));
+    }
+    let found = match lineage.depth {
+        Some(depth) if depth <= max => return Ok(()),
+        Some(depth) => format!("{depth} dcli workers stand above this process (DCLI_DEPTH)"),
+        None => "DCLI_DEPTH is not a number, which counts as too deep".to_owned(),
+    };
+    let message = format!(
+        "{found}, and {max} may; nothing was started; do the work here, or allow more with \
+         max_depth below [limits] in the user's config.toml"
+    );
+    Err(refuse(ErrorCode::ExecutorCapExceeded, message))
 }
 
 /// Some CLIs refuse their own argument for root, unless a variable says that it is a sandbox. dcli
@@ -176,6 +209,41 @@ fn access_warnings(record: &Record, access: Access) -> Vec<Warning> {
         record.display_name
     );
     vec![Warning::new("access_not_enforced", message)]
+}
+
+fn wrapper_warning(program: &Program) -> Option<Warning> {
+    let message = format!(
+        "{} is a script that spawns the real executable, which was not found beside it",
+        program.path.display()
+    );
+    program.is_wrapper.then(|| Warning::new("wrapper_script", message))
+}
+
+/// The program's version, where it is known or has to be.
+fn version(host: &Host, request: &Request, program: &Path) -> Result<Option<String>, Refusal> {
+    let record = &*request.executor.record;
+    if !request.demand_version {
+        return Ok(version::cached(record, program));
+    }
+    let version = version::known(host, record, program);
+    let why = match version::standing(record, version.as_deref()) {
+        Standing::OutOfRange => "is outside the range that its record supports",
+        Standing::KnownBad => "is known not to work",
+        Standing::Tested | Standing::InRange | Standing::Unknown => return Ok(version),
+    };
+    let install = match record.install.as_str() {
+        "" => "install a supported version".to_owned(),
+        install => format!("install a supported version (see: {install})"),
+    };
+    let message = format!(
+        "version {found} of {name} at {program} {why} ({supported}); nothing was started; \
+         {install}, name another program (--command), or another backend (--backend)",
+        found = version.as_deref().unwrap_or("unknown"),
+        name = record.display_name,
+        program = program.display(),
+        supported = record.version.supported,
+    );
+    Err(refuse(ErrorCode::ExecutorUnavailable, message))
 }
 
 fn version_warning(record: &Record, version: Option<&str>) -> Option<Warning> {

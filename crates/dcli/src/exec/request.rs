@@ -10,6 +10,7 @@ use dcli_core::executor::controls::Configuration;
 use dcli_core::gate::Layer;
 
 use crate::backend::environment::Inherit;
+use crate::backend::lineage::JobStamp;
 
 /// One run, as asked for. Everything but the three arguments of [`Request::new`] has a default.
 #[derive(Debug, Clone)]
@@ -30,7 +31,7 @@ pub struct Request {
     pub timeouts: Timeouts,
     /// Which of the caller's variables the child gets.
     pub inherit: Inherit,
-    /// Variables set by name; `PWD` cannot be.
+    /// Variables set by name; `PWD` cannot be, and one that begins with `DCLI_` is refused.
     pub env: Vec<(String, String)>,
     /// Arguments passed on as they are. One that would decide access or model is refused.
     pub extra_args: Vec<String>,
@@ -42,6 +43,11 @@ pub struct Request {
     pub output_cap: u64,
     /// A name for this run in the gate's log.
     pub action_id: String,
+    /// The job that this run is an attempt of; its processes are told of it.
+    pub job: Option<JobStamp>,
+    /// Refuse a program whose version is outside the record's range or known not to work, and ask
+    /// it for its version where that is not known yet. Otherwise such a version is a warning.
+    pub demand_version: bool,
 }
 
 /// Which model.
@@ -106,6 +112,8 @@ impl Request {
             containment: Requirement::default(),
             output_cap: OUTPUT_CAP,
             action_id: "exec".to_owned(),
+            job: None,
+            demand_version: false,
         }
     }
 }

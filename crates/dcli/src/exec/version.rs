@@ -78,13 +78,18 @@ pub fn look(host: &Host, record: &Record) -> Found {
         Ok(program) => program.path,
         Err(error) => return Found { program: Err(error.to_string()), version: None },
     };
-    let version = cached(record, &program).or_else(|| {
-        let version = ask(host, record, &program)?;
-        // The cache only saves time; without it the next look asks again.
-        let _ = versions::remember(&program, &version);
-        Some(version)
-    });
+    let version = known(host, record, &program);
     Found { program: Ok(program), version }
+}
+
+/// The version of the program at `path`: it is asked unless it was asked before.
+pub(super) fn known(host: &Host, record: &Record, path: &Path) -> Option<String> {
+    cached(record, path).or_else(|| {
+        let version = ask(host, record, path)?;
+        // The cache only saves time; without it the next look asks again.
+        let _ = versions::remember(path, &version);
+        Some(version)
+    })
 }
 
 fn ask(host: &Host, record: &Record, program: &Path) -> Option<String> {
@@ -99,6 +104,7 @@ fn ask(host: &Host, record: &Record, program: &Path) -> Option<String> {
         record: &record.environment,
         access: &native,
         explicit: &[],
+        stamps: &host.lineage.stamps(Some(&record.id), None),
         cwd: &cwd,
     };
     let mut captures = Captures::new().ok()?;

@@ -1,13 +1,15 @@
-//! Standard output and error of a child, each into an unlinked regular file.
+//! Standard output and error of a child, each into a regular file: an unlinked one, or a named one
+//! in a directory of the caller's.
 //!
 //! Files and not pipes: several CLIs cut their own output on a pipe and exit 0, and a file never
-//! fills up against a reader that is late. What was captured is gone with the last descriptor.
+//! fills up against a reader that is late. What was captured without a name is gone with the last
+//! descriptor.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
@@ -36,6 +38,22 @@ pub(crate) enum Reached {
     Shrunk,
 }
 
+/// Where output is captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Unlinked files, gone with the run.
+    Scratch,
+    /// New files [`STDOUT`] and [`STDERR`] in this existing directory, for its owner alone. They
+    /// stay until the caller removes them.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for jobs; a one-shot run keeps nothing"))]
+    In(PathBuf),
+}
+
+/// The name of captured standard output.
+pub(crate) const STDOUT: &str = "stdout";
+/// The name of captured standard error.
+pub(crate) const STDERR: &str = "stderr";
+
 /// One captured stream.
 #[derive(Debug)]
 pub(crate) struct Capture {
@@ -53,8 +71,18 @@ pub(crate) struct Captures {
 impl Captures {
     /// In TMPDIR, or below the state root where that cannot be written.
     pub(crate) fn new() -> io::Result<Self> {
-        let stdout = Capture::new()?;
-        Ok(Self { stdout, stderr: Capture::new()? })
+        let stdout = Capture::of(scratch_file()?);
+        Ok(Self { stdout, stderr: Capture::of(scratch_file()?) })
+    }
+
+    /// Where `keep` says.
+    ///
+    /// # Errors
+    /// No file can be made there, or one of that name is there already.
+    pub(crate) fn kept(keep: &Keep) -> io::Result<Self> {
+        let Keep::In(directory) = keep else { return Self::new() };
+        let stdout = Capture::of(new_file(&directory.join(STDOUT))?);
+        Ok(Self { stdout, stderr: Capture::of(new_file(&directory.join(STDERR))?) })
     }
 
     /// Descriptors for the child: opened append-only, so that two writers never overwrite.
@@ -64,8 +92,8 @@ impl Captures {
 }
 
 impl Capture {
-    fn new() -> io::Result<Self> {
-        Ok(Self { file: scratch_file()?, offset: 0 })
+    fn of(file: File) -> Self {
+        Self { file, offset: 0 }
     }
 
     fn writer(&self) -> io::Result<OwnedFd> {
@@ -73,7 +101,7 @@ impl Capture {
         Ok(rustix::fs::open(self.proc_path(), flags, Mode::empty())?)
     }
 
-    /// The path by which this process can name the unlinked file.
+    /// The path by which this process can name the file, unlinked or not.
     pub(crate) fn proc_path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
     }
@@ -135,6 +163,17 @@ impl Capture {
     }
 }
 
+/// A file that was not there, readable and writable by its owner alone.
+fn new_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
+    let named = |error| {
+        let error = io::Error::from(error);
+        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    };
+    Ok(File::from(opened.map_err(named)?))
+}
+
 /// An unlinked file for what is on its way: in TMPDIR, or below the state root where that cannot be
 /// written.
 pub(crate) fn scratch_file() -> io::Result<File> {
@@ -147,4 +186,43 @@ pub(crate) fn scratch_file() -> io::Result<File> {
             io::Error::new(first.kind(), reason)
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_named_capture_is_new_and_private_and_its_writers_only_append() {
+        let directory = tempfile::tempdir().unwrap();
+        let keep = Keep::In(directory.path().to_owned());
+        let mut captures = Captures::kept(&keep).unwrap();
+        let path = directory.path().join(STDOUT);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o600);
+        let mut writers = [captures.writers().unwrap(), captures.writers().unwrap()]
+            .map(|(stdout, _)| File::from(stdout));
+        for (writer, text) in writers.iter_mut().zip(["one ", "two"]) {
+            writer.write_all(text.as_bytes()).unwrap();
+        }
+        let mut read = Vec::new();
+        captures.stdout.read(1 << 10, |bytes| read.extend_from_slice(bytes)).unwrap();
+        assert_eq!(read, b"one two");
+        drop(captures);
+        assert_eq!(std::fs::read(path).unwrap(), b"one two", "it stays");
+    }
+
+    #[test]
+    fn a_named_capture_never_takes_what_is_there_already() {
+        let directory = tempfile::tempdir().unwrap();
+        let keep = Keep::In(directory.path().to_owned());
+        let target = directory.path().join("elsewhere");
+        std::os::unix::fs::symlink(&target, directory.path().join(STDOUT)).unwrap();
+        let error = Captures::kept(&keep).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert!(error.to_string().contains(STDOUT), "{error}");
+        assert!(!target.exists());
+    }
 }

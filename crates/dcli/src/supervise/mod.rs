@@ -4,6 +4,8 @@
 pub(crate) mod cancel;
 pub(crate) mod capture;
 pub(crate) mod drive;
+mod intake;
 pub(crate) mod prompt;
 pub mod stamp;
 mod watch;
+pub(crate) mod witness;

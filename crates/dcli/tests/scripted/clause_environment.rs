@@ -36,6 +36,8 @@ fn completed(dialect: &Dialect, stage: &Stage, mut inherited: Variables) -> Vari
     inherited.extend(dialect.record.access.read_only.env.clone());
     let cwd = stage.room.work().canonicalize().unwrap().display().to_string();
     inherited.extend(variables([("GIT_TERMINAL_PROMPT", "0".to_owned()), ("PWD", cwd)]));
+    let stamps = [("DCLI_DEPTH", "1"), ("DCLI_WORKER", "1"), ("DCLI_BACKEND", dialect.id())];
+    inherited.extend(variables(stamps.map(|(name, value)| (name, value.to_owned()))));
     inherited
 }
 
@@ -45,6 +47,7 @@ fn nested<'s>(dialect: &Dialect, stage: &'s Stage) -> Exec<'s> {
     for name in &dialect.record.environment.remove {
         exec = exec.env(name, "1");
     }
+    exec = exec.env("DCLI_WORKER", "stale").env("DCLI_BACKEND", "stale");
     exec.env("GIT_TERMINAL_PROMPT", "1").env("MINE", "yes").env("YOURS", "a=b").words("Do it.")
 }
 

@@ -128,8 +128,8 @@ fn field_05_a_nested_session_guard_is_stripped_and_nothing_else() {
     let env = stage.seen().env;
     assert!(guards.iter().all(|guard| !env.contains_key(*guard)), "{env:?}");
     assert_eq!(env.get("CLAUDE_CONFIG_DIR").map(String::as_str), Some("/keep"));
-    assert_eq!(env.get("DCLI_DEPTH").map(String::as_str), Some("1"), "our own sentinel stays");
-    shown("4", "field-05", "CLAUDECODE and its kin are gone, the depth sentinel stays");
+    assert_eq!(env.get("DCLI_DEPTH").map(String::as_str), Some("2"), "our own sentinel counts on");
+    shown("4", "field-05", "CLAUDECODE and its kin are gone, the depth sentinel counts on");
 }
 
 #[test]

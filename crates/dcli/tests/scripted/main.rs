@@ -20,6 +20,7 @@ mod common;
 mod config_shown;
 mod deadlines;
 mod field;
+mod field_depth;
 mod field_input;
 mod field_output;
 mod field_stream;

@@ -1,0 +1,50 @@
+//! Milestones: the turns that an attempt took, in the order that decides its ending.
+
+use crate::outcome::Limit;
+
+/// A turn that an attempt took, for whoever keeps a record of it. Their order is what decides: see
+/// [`Decision`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Milestone {
+    /// Success evidence with a usable result, and nothing open.
+    Completed,
+    /// More work was announced after completion: it is no completion any more.
+    Resumed,
+    /// The first wish to end the run.
+    CancelRequested,
+    /// A deadline passed before completion.
+    DeadlineReached(Limit),
+    /// The leader ended by itself, or of a rung of the ladder.
+    LeaderEnded {
+        /// Its exit code.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+    },
+}
+
+/// What the milestones of an attempt, in their order, say about its ending: the first of exit,
+/// cancel and deadline decides, unless completion came before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether completion stands.
+    pub completed: bool,
+    /// What decided: never a cancel or a deadline that came after completion.
+    pub by: Option<Milestone>,
+}
+
+impl Decision {
+    /// Takes the next milestone in.
+    pub fn take(&mut self, milestone: Milestone) {
+        match milestone {
+            Milestone::Completed => self.completed |= !self.is_ended_early(),
+            Milestone::Resumed => self.completed = false,
+            Milestone::CancelRequested | Milestone::DeadlineReached(_) if self.completed => {}
+            decisive => self.by = self.by.or(Some(decisive)),
+        }
+    }
+
+    fn is_ended_early(&self) -> bool {
+        matches!(self.by, Some(Milestone::CancelRequested | Milestone::DeadlineReached(_)))
+    }
+}
