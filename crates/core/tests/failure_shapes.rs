@@ -2,7 +2,8 @@
 //!
 //! `corpus/failures/<cli>-<version>.<shape>.txt` holds one recorded run each: what happened and what
 //! has to be made of it, then standard output without its opening records and the end of standard
-//! error, as they were printed. The model server's answers are worded as the vendors word theirs.
+//! error, as they were printed. A server on loopback gave the answers, worded as the vendors word
+//! theirs; the CLIs' own retries were off where they have a setting for it.
 #![expect(clippy::disallowed_methods, reason = "the purity of core does not bind its tests")]
 #![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
 
