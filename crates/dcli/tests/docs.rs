@@ -114,7 +114,8 @@ fn collect_codes(directory: &Path, codes: &mut Vec<String>) {
 #[test]
 fn every_link_of_the_pages_leads_to_a_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let pages = ["records", "envelope", "containment", "configuration", "exit-codes", "evidence"];
+    let pages =
+        ["records", "envelope", "containment", "configuration", "doctor", "exit-codes", "evidence"];
     let pages = pages.map(|name| format!("docs/{name}.md"));
     for name in pages.iter().map(String::as_str).chain(["README.md"]) {
         let text = page(name);

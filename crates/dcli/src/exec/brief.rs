@@ -1,5 +1,6 @@
 //! A short program: started contained, bounded in time, its output read when it has ended.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,7 +10,6 @@ use dcli_core::executor::record::{Environment, Native};
 
 use super::host::Host;
 use crate::backend::environment::{Inherit, Recipe, environment};
-use crate::backend::program::{Program, ProgramError, find};
 use crate::backend::spawn::Running;
 use crate::supervise::capture::Captures;
 
@@ -81,20 +81,14 @@ impl Host {
         Ok(Said { exit, stdout, stderr })
     }
 
-    /// Where `command` is for a run of this host.
-    pub(crate) fn find(&self, command: &str, native: &[String]) -> Result<Program, ProgramError> {
-        let search = self.variable("PATH").map(|value| value.as_os_str());
-        find(command.as_ref(), search, native)
+    /// Where runs of this host look for programs.
+    pub(crate) fn search_path(&self) -> Option<OsString> {
+        self.variable("PATH").cloned()
     }
 
     /// The rungs of containment of this host.
     pub(crate) fn support(&self) -> Support {
         self.spawn.support()
-    }
-
-    /// Whether a run of this host would get the variable with just this value.
-    pub(crate) fn has_variable(&self, name: &str, value: &str) -> bool {
-        self.variable(name).is_some_and(|found| *found == *value)
     }
 }
 

@@ -10,9 +10,8 @@ use dcli_core::executor::access::Access;
 use dcli_core::executor::record::{Record, SandboxProbe, Verification};
 
 use super::settings::Settings;
-use super::{Examination, smoke};
-use crate::backend::program::ProgramError;
-use crate::exec::Host;
+use super::{Examination, NO_START, smoke};
+use crate::backend::program::{ProgramError, find};
 use crate::exec::brief::Brief;
 use crate::exec::version::look;
 
@@ -30,7 +29,7 @@ pub(super) fn report(
     let smoke = match (&examination.host, examination.smoke, not_ready) {
         (_, None, _) => Smoke::skipped("no live run was asked for"),
         (_, _, Some(check)) => Smoke::skipped(format!("not tried, because of: {}", check.title)),
-        (Err(_), ..) => Smoke::skipped("nothing can be started"),
+        (Err(_), ..) => Smoke::skipped(NO_START),
         (Ok(host), Some(limit), None) => smoke::run(host, executor, limit, &examination.cancel),
     };
     BackendReport {
@@ -53,20 +52,14 @@ fn checks(
     chosen: bool,
 ) -> Vec<Check> {
     let record = &*executor.record;
-    let mut checks = vec![allowed(settings, record, chosen)];
-    let Ok(host) = &examination.host else {
-        checks.push(Check::skipped(PROGRAM, ITS_PROGRAM, "nothing can be started"));
-        return checks;
-    };
-    let (check, program) = program(host, record, chosen);
-    checks.push(check);
+    let (check, program) = program(examination, record, chosen);
+    let mut checks = vec![allowed(settings, record, chosen), check];
     let Some(program) = program else { return checks };
-    checks.push(version(host, record));
+    checks.push(version(examination, record));
     checks.extend(unverified(record));
-    checks.extend(root_guard(host, record));
-    if let Some(probe) = &record.access.sandbox_probe {
-        checks.push(sandbox(host, record, &program, probe));
-    }
+    checks.extend(root_guard(record));
+    let probe = record.access.sandbox_probe.as_ref();
+    checks.extend(probe.map(|probe| sandbox(examination, record, &program, probe)));
     checks
 }
 
@@ -85,8 +78,10 @@ fn allowed(settings: &Settings, record: &Record, chosen: bool) -> Check {
 
 const ITS_PROGRAM: &str = "its program";
 
-fn program(host: &Host, record: &Record, chosen: bool) -> (Check, Option<PathBuf>) {
-    let found = match host.find(&record.command, &record.native_executable) {
+fn program(examination: &Examination, record: &Record, chosen: bool) -> (Check, Option<PathBuf>) {
+    let search = examination.search_path();
+    let command = record.command.as_ref();
+    let found = match find(command, search.as_deref(), &record.native_executable) {
         Ok(found) => found,
         Err(error) => {
             let seen = match error {
@@ -113,11 +108,12 @@ fn program(host: &Host, record: &Record, chosen: bool) -> (Check, Option<PathBuf
     (check, Some(found.path))
 }
 
-fn version(host: &Host, record: &Record) -> Check {
+fn version(examination: &Examination, record: &Record) -> Check {
     let (id, title) = ("version", "its version");
     if record.version.args.is_empty() {
         return Check::skipped(id, title, "its record does not say how to ask");
     }
+    let Ok(host) = &examination.host else { return Check::skipped(id, title, NO_START) };
     let version = look(host, record).version;
     let supported = match record.version.supported.as_str() {
         "" => "any version".to_owned(),
@@ -149,13 +145,13 @@ fn unverified(record: &Record) -> Option<Check> {
 }
 
 /// Some CLIs refuse their own arguments for root.
-fn root_guard(host: &Host, record: &Record) -> Option<Check> {
+fn root_guard(record: &Record) -> Option<Check> {
     let guard = record.access.root_guard.as_ref()?;
     if !rustix::process::geteuid().is_root() {
         return None;
     }
     let (id, title) = ("root", "runs as root");
-    if host.has_variable(&guard.variable, &guard.value) {
+    if std::env::var_os(&guard.variable).is_some_and(|value| *value == *guard.value) {
         return Some(Check::ok(id, title, format!("{}={} is set", guard.variable, guard.value)));
     }
     let accesses = [
@@ -178,8 +174,14 @@ fn root_guard(host: &Host, record: &Record) -> Option<Check> {
 }
 
 /// Started contained, as in a run: what works outside may fail there.
-fn sandbox(host: &Host, record: &Record, program: &Path, probe: &SandboxProbe) -> Check {
+fn sandbox(
+    examination: &Examination,
+    record: &Record,
+    program: &Path,
+    probe: &SandboxProbe,
+) -> Check {
     let (id, title) = ("sandbox", "its own sandbox");
+    let Ok(host) = &examination.host else { return Check::skipped(id, title, NO_START) };
     let remedy = "its tools will not run: allow user namespaces, and keep its home out of /tmp";
     let failed = |seen: String| Check::ok(id, title, seen).but(CheckStatus::Failed, remedy);
     let brief = Brief {

@@ -8,7 +8,8 @@ use dcli_core::executor::record::Environment;
 use rustix::process::{Resource, getrlimit};
 use semver::Version;
 
-use super::Examination;
+use super::{Examination, NO_START};
+use crate::backend::program::find;
 use crate::exec::Host;
 use crate::exec::brief::Brief;
 use crate::job::capabilities::{no_rungs, rungs};
@@ -31,7 +32,7 @@ pub(super) fn checks(examination: &Examination) -> Vec<Check> {
     };
     let git = match &examination.host {
         Ok(host) => git(host),
-        Err(_) => Check::skipped("git", GIT, "nothing can be started"),
+        Err(_) => Check::skipped("git", GIT, NO_START),
     };
     let mut checks = containment(&rungs);
     checks.extend([proc(), git, limits()]);
@@ -80,7 +81,8 @@ const GIT: &str = "git";
 fn git(host: &Host) -> Check {
     let remedy = "install git 2.31 or later: jobs that change a repository need it";
     let warned = |seen: String| Check::ok("git", GIT, seen).but(CheckStatus::Warning, remedy);
-    let program = match host.find("git", &[]) {
+    let search = host.search_path();
+    let program = match find("git".as_ref(), search.as_deref(), &[]) {
         Ok(program) => program.path,
         Err(error) => return warned(error.to_string()),
     };

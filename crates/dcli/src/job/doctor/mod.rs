@@ -8,6 +8,7 @@ mod settings;
 mod smoke;
 mod state;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ use settings::Settings;
 
 /// Time that a live run gets, unless asked otherwise: 120 s.
 pub const SMOKE_LIMIT: Duration = Duration::from_secs(120);
+
+/// Why something was not tried where there is no host.
+const NO_START: &str = "nothing can be started";
 
 /// What to look at.
 #[derive(Debug, Clone)]
@@ -43,6 +47,16 @@ impl Examination {
         let directory = directory.into();
         let cancel = Cancel::default();
         Self { host, directory, backend: None, smoke: Some(SMOKE_LIMIT), cancel }
+    }
+}
+
+impl Examination {
+    /// Where programs are looked for.
+    fn search_path(&self) -> Option<OsString> {
+        match &self.host {
+            Ok(host) => host.search_path(),
+            Err(_) => std::env::var_os("PATH"),
+        }
     }
 }
 

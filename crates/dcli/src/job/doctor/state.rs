@@ -1,14 +1,14 @@
 //! Where things are kept: the state root, the temporary directory, and the space there is.
 
-use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dcli_core::doctor::{Check, CheckStatus};
 
 use crate::config;
 use crate::store::layout;
+use crate::store::root::{FORMAT, RootError, StateRoot};
 use crate::supervise::capture::FREE_FLOOR;
 
 const ROOT: &str = "state root";
@@ -25,13 +25,12 @@ pub(super) fn checks(directory: &Path) -> Vec<Check> {
 }
 
 fn homeless(error: io::Error) -> Check {
-    let remedy = "set HOME, or DCLI_STATE_ROOT to a directory of your own";
-    Check::ok("state_root", ROOT, error.to_string()).but(CheckStatus::Failed, remedy)
+    let error = RootError::Nowhere(error);
+    Check::ok("state_root", ROOT, error.to_string()).but(CheckStatus::Failed, error.remedy())
 }
 
-/// Right place, writable, nobody else's.
+/// Right place, nobody else's, in a format that this dcli writes, and writable.
 fn state_root(root: &Path, directory: &Path) -> Check {
-    let shown = root.display();
     let failed = |seen: String, remedy: &str| {
         Check::ok("state_root", ROOT, seen).but(CheckStatus::Failed, remedy)
     };
@@ -39,36 +38,33 @@ fn state_root(root: &Path, directory: &Path) -> Check {
     if let Err(error) = config::state_outside(&project) {
         return failed(error.to_string(), "set DCLI_STATE_ROOT to a directory outside of it");
     }
-    let remedy = "make it writable for you, or set DCLI_STATE_ROOT to a directory that is";
-    let existing = match root.metadata() {
-        Ok(found) if !found.is_dir() => return failed(format!("{shown} is no directory"), remedy),
-        Ok(found) => Some(found),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return failed(format!("{shown}: {error}"), remedy),
-    };
-    if let Err(error) = tempfile::tempfile_in(nearest(root)) {
-        return failed(format!("{shown} cannot be written: {error}"), remedy);
-    }
-    match existing {
-        Some(found) => ownership(root, &found),
-        None => Check::ok("state_root", ROOT, format!("{shown}, made by the first job")),
+    match usable(root) {
+        Ok(()) => seen_by_others(root),
+        Err(error) => failed(error.to_string(), &error.remedy()),
     }
 }
 
-fn ownership(root: &Path, found: &Metadata) -> Check {
-    let (shown, mode) = (root.display(), found.permissions().mode());
-    let check = |seen: String| Check::ok("state_root", ROOT, seen);
-    if found.uid() != rustix::process::geteuid().as_raw() {
-        let seen = format!("{shown} belongs to user {}", found.uid());
-        return check(seen).but(CheckStatus::Failed, "set DCLI_STATE_ROOT to a directory of yours");
+/// A file is made to find out, and where the root is not there yet, in the directory that it would
+/// be made in.
+fn usable(root: &Path) -> Result<(), RootError> {
+    let opened = StateRoot::reading(root.to_owned())?;
+    if opened.format() > FORMAT {
+        return Err(RootError::NewerFormat { root: root.to_owned(), found: opened.format() });
     }
-    let private = format!("chmod 700 {shown}");
-    match (mode & 0o022, mode & 0o077) {
-        (0, 0) => check(format!("{shown}, writable, yours alone")),
-        (0, _) => {
-            check(format!("{shown} can be read by others")).but(CheckStatus::Warning, private)
-        }
-        _ => check(format!("{shown} can be written by others")).but(CheckStatus::Failed, private),
+    match tempfile::tempfile_in(nearest(root)) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(RootError::NotWritable { root: root.to_owned(), source }),
+    }
+}
+
+fn seen_by_others(root: &Path) -> Check {
+    let shown = root.display();
+    let check = |seen: String| Check::ok("state_root", ROOT, seen);
+    match root.metadata().map(|found| found.permissions().mode() & 0o077) {
+        Err(_) => check(format!("{shown}, made by the first job")),
+        Ok(0) => check(format!("{shown}, writable, yours alone")),
+        Ok(_) => check(format!("{shown} can be read by others"))
+            .but(CheckStatus::Warning, format!("chmod 700 {shown}")),
     }
 }
 
