@@ -138,8 +138,7 @@ fn sweep(books: &Books) -> Vec<Lost> {
     }));
     let ticket = admit(&ledger, 0.0);
     ledger.settle(ticket, Cost::ZERO).unwrap();
-    let told = told.lock().unwrap().clone();
-    told
+    told.lock().unwrap().clone()
 }
 
 #[test]
@@ -175,6 +174,39 @@ fn a_settlement_that_was_cut_between_its_two_sheets_is_finished_with_its_own_cha
     assert_eq!(sweep(&books)[0].charge, Some(tokens(30.0)));
     assert_eq!(books.sheet("group-a.json")["spent"], 30.0);
     assert_eq!(books.sheet("day-2026-11-30.json")["spent"], 30.0, "charged once");
+}
+
+#[test]
+fn a_settlement_that_failed_is_made_up_for_with_its_own_charge() {
+    let books = Books::new();
+    let ledger = books.ledger("2026-11-30", Some("a"));
+    let ticket = admit(&ledger, 6.0);
+    let whole = std::fs::read(books.path("group-a.json")).unwrap();
+    std::fs::write(books.path("group-a.json"), "damaged").unwrap();
+    let error = ledger.settle(ticket, tokens(30.0)).unwrap_err().to_string();
+    assert!(error.contains("group-a.json"), "{error}");
+    assert_eq!(books.sheet("day-2026-11-30.json")["spent"], 30.0);
+    std::fs::write(books.path("group-a.json"), whole).unwrap();
+    dies(ledger);
+    assert_eq!(sweep(&books)[0].charge, Some(tokens(30.0)));
+    assert_eq!(books.sheet("group-a.json")["spent"], 30.0);
+    assert_eq!(books.sheet("day-2026-11-30.json")["spent"], 30.0, "charged once");
+}
+
+#[test]
+fn a_settlement_that_failed_can_be_tried_again() {
+    let books = Books::new();
+    let ledger = books.ledger("2026-11-30", None);
+    let ticket = admit(&ledger, 6.0);
+    let whole = std::fs::read(books.path("day-2026-11-30.json")).unwrap();
+    std::fs::write(books.path("day-2026-11-30.json"), "damaged").unwrap();
+    ledger.settle(ticket, tokens(30.0)).unwrap_err();
+    std::fs::write(books.path("day-2026-11-30.json"), whole).unwrap();
+    ledger.settle(ticket, tokens(30.0)).unwrap();
+    assert_eq!(
+        (books.sheet("day-2026-11-30.json")["spent"].as_f64(), books.tickets()),
+        (Some(30.0), 0)
+    );
 }
 
 #[test]

@@ -102,3 +102,32 @@ impl Sheet {
         Some(self.open.remove(place))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_admission_that_is_withdrawn_leaves_nothing() {
+        let cost = |tokens| Cost::new(tokens).unwrap();
+        let mut sheet = Sheet::default();
+        sheet.admit(Ticket(1), cost(5.0), "now");
+        let before = sheet.clone();
+        sheet.admit(Ticket(2), cost(7.0), "now");
+        assert_eq!(sheet.counted(2).cost, cost(12.0));
+        sheet.withdraw(Ticket(2));
+        sheet.withdraw(Ticket(2));
+        assert_eq!(sheet, before);
+    }
+
+    #[test]
+    fn a_run_is_charged_once_and_never_below_its_estimate() {
+        let cost = |tokens| Cost::new(tokens).unwrap();
+        let mut sheet = Sheet::default();
+        sheet.admit(Ticket(1), cost(5.0), "now");
+        sheet.settle(Ticket(1), cost(3.0));
+        sheet.settle(Ticket(1), cost(3.0));
+        assert!(!sheet.settle_lost(Ticket(1), Some(cost(9.0))));
+        assert_eq!((sheet.spent, sheet.lost, sheet.invocations), (cost(5.0), 0, 1));
+    }
+}
