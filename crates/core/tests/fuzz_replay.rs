@@ -13,6 +13,7 @@ use dcli_core::decode::{
 use dcli_core::envelope::Status;
 use dcli_core::executor::{Catalogue, Record as ExecutorRecord, Scanner};
 use dcli_core::outcome::{Ending, Surroundings, conclude};
+use dcli_core::redact::Redactor;
 
 const CAP: usize = 64;
 
@@ -111,6 +112,22 @@ fn the_scan_corpus_agrees_in_every_chunking_and_is_never_ok_without_proof() {
             (facts, format!("{scan:?}"))
         });
     }
+}
+
+#[test]
+fn the_redact_corpus_agrees_in_every_chunking_and_keeps_no_value() {
+    let values = ["hunter22", "p\"a/ß", "clef", "aaaa", "00e9"];
+    let redactor = Redactor::new(values.map(|value| ("N".to_string(), value.to_string())));
+    agree("redact", |chunks| {
+        let (mut stream, mut out) = (redactor.stream(), Vec::new());
+        for chunk in chunks {
+            stream.push(chunk, &mut out);
+        }
+        stream.finish(&mut out);
+        let text = String::from_utf8_lossy(&out).into_owned();
+        assert!(text.contains("«redacted:") && !values.iter().any(|value| text.contains(value)));
+        out
+    });
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The backstop: values under credential-like names and keys of well-known shapes, in text and in
 //! JSON values; and all that only looks like them.
 
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
+
 use dcli_core::redact::Redactor;
 use serde_json::{Value, json};
 
@@ -181,4 +183,25 @@ fn json_values_are_covered_below_credential_like_names() {
         "headers": {"Authorization": "«redacted:Authorization»"},
     });
     assert_eq!(value, expected);
+}
+
+/// What real CLIs print in ordinary runs holds no secret: it has to come out byte for byte.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test reads its streams; core itself does not")]
+fn the_streams_of_real_clis_stay_as_they_are() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/golden");
+    let folders = |path: &std::path::Path| -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_dir()).collect()
+    };
+    let mut streams = 0;
+    for scenario in folders(golden.as_ref()).iter().flat_map(|cli| folders(cli)) {
+        let Ok(bytes) = std::fs::read(scenario.join("stdout.jsonl")) else { continue };
+        let (mut stream, mut out) = (Redactor::new([]).stream(), Vec::new());
+        stream.push(&bytes, &mut out);
+        stream.finish(&mut out);
+        assert!(out == bytes, "{} was changed", scenario.display());
+        streams += 1;
+    }
+    assert!(streams > 20, "only {streams} streams were found");
 }

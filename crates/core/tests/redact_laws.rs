@@ -1,6 +1,8 @@
 //! Laws of redaction over made-up secrets and texts: none is left, chunks do not matter, twice is
 //! once, JSON stays JSON, and what holds no secret stays as it is.
 
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
+
 use dcli_core::redact::Redactor;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -38,10 +38,8 @@ impl Grams {
             grams.bits[word] |= 1 << bit;
             grams.empty = false;
             for (leading, own) in grams.leading.iter_mut().zip([first, second]) {
-                for byte in 0..=u8::MAX {
-                    let alike = any_case && byte | 0x20 == own | 0x20;
-                    leading[usize::from(byte)] |= byte == own || alike;
-                }
+                let alike = |byte: u8| byte == own || any_case && byte | 0x20 == own | 0x20;
+                (0..=u8::MAX).for_each(|byte| leading[usize::from(byte)] |= alike(byte));
             }
         }
         grams
