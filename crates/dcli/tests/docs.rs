@@ -7,6 +7,8 @@ use dcli::model::envelope::ErrorCode;
 use dcli::model::executor::Record;
 use dcli::model::executor::argv::{Scoped, command_line};
 use dcli::model::exit::FailureClass;
+use dcli::model::report::ErrorReport;
+use dcli::model::schema::SHAPES;
 
 fn page(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -112,10 +114,29 @@ fn collect_codes(directory: &Path, codes: &mut Vec<String>) {
 }
 
 #[test]
+fn the_page_lists_every_schema_with_what_prints_it() {
+    let text = page("docs/json.md");
+    let documented = rows(&text, |cell| cell != "name" && !cell.starts_with('-'));
+    let coded = SHAPES.iter().map(|shape| vec![shape.name.to_owned(), shape.title.to_owned()]);
+    assert_eq!(documented, coded.collect::<Vec<_>>());
+    let example = text.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let example: ErrorReport = serde_json::from_str(example).unwrap();
+    assert_eq!(example.error.class.map(FailureClass::exit_code), Some(example.error.exit_code));
+}
+
+#[test]
 fn every_link_of_the_pages_leads_to_a_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let pages =
-        ["records", "envelope", "containment", "configuration", "doctor", "exit-codes", "evidence"];
+    let pages = [
+        "records",
+        "envelope",
+        "json",
+        "containment",
+        "configuration",
+        "doctor",
+        "exit-codes",
+        "evidence",
+    ];
     let pages = pages.map(|name| format!("docs/{name}.md"));
     for name in pages.iter().map(String::as_str).chain(["README.md"]) {
         let text = page(name);

@@ -349,7 +349,10 @@ fn the_example_program_runs_a_backend_contained() {
         .current_dir(directory.path())
         .output()
         .unwrap();
-    let envelope: ResultEnvelope = serde_json::from_slice(&output.stdout).unwrap();
+    let printed = serde_json::from_slice(&output.stdout).unwrap();
+    let schema = dcli::model::schema::find("envelope").unwrap().schema();
+    dcli_testkit::schema::check(&schema, &printed).unwrap();
+    let envelope: ResultEnvelope = serde_json::from_value(printed).unwrap();
     assert_eq!(envelope.status, Status::Ok, "{envelope:?}");
     assert_eq!(envelope.run().unwrap().usage, Some(3));
     assert_eq!(output.status.code(), Some(0));

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use dcli_core::schema::find;
 use dcli_testkit::clis::{CliId, MODEL, Retries};
 use dcli_testkit::hang::wait_for;
 use dcli_testkit::model::{Scenario, Server};
 use dcli_testkit::process::Marker;
 use dcli_testkit::room::Room;
+use dcli_testkit::schema::check;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -155,6 +157,7 @@ impl Going<'_> {
         let envelope = serde_json::from_str(&out).unwrap_or_else(|error| {
             panic!("{}: {error} in {out:?}, {stderr:?}", self.scene.case.title())
         });
+        check(&find("envelope").unwrap().schema(), &envelope).unwrap();
         Ran { code, envelope }
     }
 }
