@@ -126,6 +126,15 @@ mod tests {
     }
 
     #[test]
+    fn a_run_of_a_job_is_told_of_its_own_job() {
+        let job_id: JobId = "20260102T030405Z-abcdefgh".parse().unwrap();
+        let own = JobStamp { job_id: job_id.clone(), state_root: "/own".into() };
+        let around = [(JOB_ID, "outer"), (STATE_ROOT, "/root")];
+        let stamps = lineage(&around).stamps(Some("b"), Some(&own));
+        assert_eq!(stamps[3..], [(JOB_ID, job_id.to_string().into()), (STATE_ROOT, "/own".into())]);
+    }
+
+    #[test]
     fn the_state_root_alone_is_no_stamp() {
         let stamps = lineage(&[(STATE_ROOT, "/root"), (BACKEND, "old")]).stamps(Some("b"), None);
         let wanted = [(DEPTH, "1"), (WORKER, "1"), (BACKEND, "b")];

@@ -91,3 +91,72 @@ impl Running for Contained {
         self.tree()
     }
 }
+
+/// Programs without a dcli executable, for tests of what is above.
+#[cfg(test)]
+pub(crate) mod bare {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command, Stdio};
+    use std::sync::Mutex;
+
+    use dcli_contain::Input;
+    use rustix::process::{Pid, Signal, kill_process_group};
+
+    use super::*;
+
+    /// Starts programs in a process group of their own, without a dcli executable.
+    pub(crate) struct Bare;
+
+    struct BareRun(Mutex<Child>, Identity);
+
+    impl Spawn for Bare {
+        fn support(&self) -> Support {
+            Support { rungs: Vec::new() }
+        }
+
+        fn start(&self, launch: Launch) -> Result<Box<dyn Running>, StartError> {
+            let mut command = Command::new(launch.program);
+            command.args(launch.args).env_clear().envs(launch.env).current_dir(launch.cwd);
+            command.stdout(launch.stdout).stderr(launch.stderr).process_group(0);
+            match launch.stdin {
+                Input::Descriptor(prompt) => command.stdin(prompt),
+                _ => command.stdin(Stdio::null()),
+            };
+            let child = command.spawn().unwrap();
+            let leader = Identity::of(child.id().try_into().unwrap()).unwrap();
+            Ok(Box::new(BareRun(Mutex::new(child), leader)))
+        }
+    }
+
+    impl Running for BareRun {
+        fn kind(&self) -> Kind {
+            Kind::ProcessGroup
+        }
+
+        fn leader(&self) -> Identity {
+            self.1.clone()
+        }
+
+        fn wait_leader(&self) -> Result<Exit, Lost> {
+            let code = self.0.lock().unwrap().wait().unwrap().code();
+            Ok(code.map_or(Exit::by_signal(9), Exit::with_code))
+        }
+
+        fn interrupt(&self) -> Result<(), SignalError> {
+            Ok(())
+        }
+
+        fn end(&self) -> Aftermath {
+            // Nobody has waited for it yet, or it has ended already.
+            if self.0.try_lock().is_err() {
+                let _ = kill_process_group(Pid::from_raw(self.1.pid).unwrap(), Signal::KILL);
+            }
+            let leader = self.wait_leader().ok();
+            Aftermath { left_behind: 0, survivors: Some(Vec::new()), leader }
+        }
+
+        fn tree(&self) -> Tree {
+            Tree::default()
+        }
+    }
+}

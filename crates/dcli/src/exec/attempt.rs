@@ -29,7 +29,10 @@ const GRACE: Duration = Duration::from_secs(5);
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// What came of an attempt.
-#[expect(dead_code, reason = "for jobs; a one-shot run has the envelope alone")]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "for jobs; a one-shot run has the envelope alone")
+)]
 pub(crate) struct Ran {
     /// As `exec` would print it. A policy around the run may have changed it.
     pub envelope: ResultEnvelope,
@@ -181,5 +184,183 @@ fn limits(request: &Request) -> Limits {
         grace: GRACE,
         drain: DRAIN,
         ladder,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dcli_contain::Requirement;
+    use dcli_core::attempt::Effect;
+    use dcli_core::envelope::Status;
+    use dcli_core::executor::{Executor, Record, Scan, Source};
+    use dcli_core::fact::{Fact, FactLine};
+    use dcli_core::milestone::Milestone;
+
+    use super::*;
+    use crate::backend::spawn::bare::Bare;
+    use crate::exec::{Cancel, Hooks, Host, Keeping, attempt, prepare};
+    use crate::supervise::witness::{Stream, Witness};
+
+    /// Keeps all that it hears in words; fails at the words it was told to fail at.
+    #[derive(Default)]
+    struct Diary {
+        heard: Vec<String>,
+        output: Vec<u8>,
+        fails_at: &'static str,
+        cancel: Cancel,
+    }
+
+    impl Diary {
+        fn hear(&mut self, what: String) -> Result<(), String> {
+            let fails = !self.fails_at.is_empty() && what.starts_with(self.fails_at);
+            self.heard.push(what);
+            if fails { Err("the disk is full".to_owned()) } else { Ok(()) }
+        }
+    }
+
+    impl Witness for Diary {
+        fn started(&mut self, started: &StartedReport<'_>) -> Result<(), String> {
+            self.hear(format!("started {} {}", started.program.display(), started.args[0]))
+        }
+
+        fn output(&mut self, stream: Stream, bytes: &[u8]) -> Result<(), String> {
+            if stream == Stream::Stdout {
+                self.output.extend_from_slice(bytes);
+            }
+            self.hear(format!("output {stream:?}"))
+        }
+
+        fn fact(&mut self, line: &FactLine) -> Result<(), String> {
+            if matches!(&line.fact, Fact::AssistantText { text, .. } if text == "cancel me") {
+                self.cancel.ask();
+            }
+            let name = serde_json::to_value(line).unwrap()["type"].to_string();
+            self.hear(format!("fact {name}"))
+        }
+
+        fn milestone(&mut self, milestone: &Milestone) -> Result<(), String> {
+            self.hear(format!("turn {milestone:?}"))
+        }
+
+        fn performed(&mut self, effect: Effect) {
+            self.heard.push(format!("did {effect:?}"));
+        }
+
+        fn pulse(&mut self, scan: &Scan) -> Result<(), String> {
+            self.hear(format!("pulse {}", scan.records))
+        }
+
+        fn pulse_every(&self) -> Option<Duration> {
+            Some(Duration::from_millis(10))
+        }
+    }
+
+    const RECORD: &str = r#"
+schema_version = 1
+id = "shell"
+display_name = "Shell"
+command = "/bin/sh"
+args = ["-c", SCRIPT]
+prompt = { delivery = "stdin" }
+output = { format = "jsonl", result = { path = "text" }, terminal = { success = { end = true } } }
+usage = { usage_when = { end = true }, usage_paths = ["tokens"] }
+liveness = { signal = "records", tool_starts_announced = true }
+access = { read_only = {}, workspace = {}, unconfined = {} }
+facts = [{ fact = "assistant_text", when = { type = "answer" }, fields = { text = "text" } }]
+"#;
+
+    const GOOD: &str =
+        r#"cat; echo '{"type":"answer","text":"hello"}'; echo '{"end":true,"tokens":7}'"#;
+
+    /// Runs a script before the diary.
+    fn run(script: &str, diary: Diary, keep: Keep) -> (Ran, Diary) {
+        let text = RECORD.replace("SCRIPT", &format!("{script:?}"));
+        let record = Arc::new(Record::from_toml(&text, "test").unwrap());
+        let executor = Executor { record, source: Source::File, origin: "test".to_owned() };
+        let mut request = Request::new(executor, "a prompt\n", std::env::temp_dir());
+        request.containment = Requirement::Exactly(Kind::ProcessGroup);
+        let host = Host::with_spawn(Arc::new(Bare));
+        let hooks = Hooks { cancel: diary.cancel.clone(), ..Hooks::default() };
+        let prepared = prepare(&host, &request).unwrap();
+        let witness = Arc::new(Mutex::new(diary));
+        let keeping = Keeping { keep, witness: Arc::clone(&witness) as SharedWitness };
+        let ran = attempt(&host, request, prepared, &hooks, keeping);
+        let diary = std::mem::take(&mut *witness.lock().unwrap());
+        (ran, diary)
+    }
+
+    #[test]
+    fn a_witness_hears_of_a_turn_before_anything_that_follows_from_it() {
+        let (ran, diary) = run(GOOD, Diary::default(), Keep::Scratch);
+        assert_eq!(ran.envelope.status, Status::Ok, "{:?}", ran.envelope);
+        let finished = ran.finished.unwrap();
+        assert_eq!((finished.driven.unrecorded, finished.kind), (None, Kind::ProcessGroup));
+        let heard: Vec<&str> = diary.heard.iter().map(String::as_str).collect();
+        assert_eq!(heard[..2], ["started /bin/sh -c", "fact \"started\""]);
+        assert_eq!(heard.last(), Some(&"fact \"process_exited\""));
+        let turns = heard.iter().filter(|what| what.starts_with("turn") || what.starts_with("did"));
+        let ended = "LeaderEnded { code: Some(0), signal: None }";
+        let wanted = [
+            "turn Completed".to_owned(),
+            "did Note(Completed)".to_owned(),
+            format!("turn {ended}"),
+            format!("did Note({ended})"),
+            "did EndTree".to_owned(),
+        ];
+        assert_eq!(turns.copied().collect::<Vec<_>>(), wanted);
+        let lines =
+            "a prompt\n{\"type\":\"answer\",\"text\":\"hello\"}\n{\"end\":true,\"tokens\":7}\n";
+        assert_eq!(String::from_utf8(diary.output).unwrap(), lines);
+    }
+
+    #[test]
+    fn a_run_whose_witness_fails_is_ended_and_is_none_that_worked() {
+        let lasting = format!("{GOOD}; sleep 600");
+        let silent = "sleep 600".to_owned();
+        let cases = [
+            ("started", &silent),
+            ("pulse", &silent),
+            ("output", &lasting),
+            ("fact \"assistant_text\"", &lasting),
+            ("turn Completed", &lasting),
+            ("fact \"process_exited\"", &GOOD.to_owned()),
+        ];
+        for (fails_at, script) in cases {
+            let diary = Diary { fails_at, ..Diary::default() };
+            let (ran, diary) = run(script, diary, Keep::Scratch);
+            let error = &ran.envelope.errors.as_ref().unwrap()[0];
+            assert_eq!(error.code, ErrorCode::ExecutorNoResult, "{fails_at}: {error:?}");
+            assert!(error.message.contains("the disk is full"), "{error:?}");
+            assert_eq!((ran.envelope.status, ran.envelope.exit_code()), (Status::Failed, 11));
+            let silenced = diary.heard.iter().skip_while(|what| !what.starts_with(fails_at));
+            assert!(silenced.skip(1).all(|what| what.starts_with("did")), "{:?}", diary.heard);
+        }
+    }
+
+    #[test]
+    fn a_cancelled_run_stays_cancelled_though_its_record_has_a_gap() {
+        let script = r#"echo '{"type":"answer","text":"cancel me"}'; sleep 600"#;
+        let diary = Diary { fails_at: "turn CancelRequested", ..Diary::default() };
+        let (ran, _) = run(script, diary, Keep::Scratch);
+        assert_eq!(ran.envelope.status, Status::Cancelled, "{:?}", ran.envelope);
+        let warnings = &ran.envelope.run().unwrap().run.warnings;
+        assert!(warnings.iter().any(|warning| warning.code == "record_incomplete"), "{warnings:?}");
+        let unrecorded = ran.finished.unwrap().driven.unrecorded;
+        assert_eq!(unrecorded.as_deref(), Some("the disk is full"));
+    }
+
+    #[test]
+    fn output_is_kept_by_name_where_a_directory_is_given_and_nothing_starts_without_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let keep = Keep::In(directory.path().to_owned());
+        let (ran, diary) = run(&format!("{GOOD}; echo oh >&2"), Diary::default(), keep.clone());
+        assert_eq!(ran.envelope.status, Status::Ok);
+        let kept = |name: &str| std::fs::read(directory.path().join(name)).unwrap();
+        assert_eq!((kept("stdout"), kept("stderr")), (diary.output, b"oh\n".to_vec()));
+        let (again, diary) = run(GOOD, Diary::default(), keep);
+        let error = &again.envelope.errors.as_ref().unwrap()[0];
+        assert_eq!(error.code, ErrorCode::ExecutorPermissionDenied);
+        assert!(error.message.contains("nothing was started"), "{error:?}");
+        assert!(again.finished.is_none() && diary.heard.is_empty());
     }
 }
