@@ -23,6 +23,8 @@ pub(crate) struct Brief<'a> {
     pub args: &'a [String],
     /// Variables set and removed, as for a run of the same program.
     pub environment: &'a Environment,
+    /// The backend that it is the program of.
+    pub backend: Option<&'a str>,
     /// It is ended after this long.
     pub limit: Duration,
 }

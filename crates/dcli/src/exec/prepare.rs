@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dcli_core::capability::Standing;
 use dcli_core::envelope::{AccessEnforcement, ErrorCode};
 use dcli_core::executor::access::Access;
 use dcli_core::executor::controls::{ControlRefusal, Launch as ControlLaunch, admit};
@@ -13,7 +14,7 @@ use dcli_core::fact::Warning;
 
 use super::host::Host;
 use super::request::{ModelChoice, Request};
-use super::version::{self, Standing};
+use super::version;
 use crate::backend::environment::{Recipe, environment};
 use crate::backend::lineage::PREFIX;
 use crate::backend::program::{Program, ProgramError, find};
@@ -226,7 +227,7 @@ fn version(host: &Host, request: &Request, program: &Path) -> Result<Option<Stri
         return Ok(version::cached(record, program));
     }
     let version = version::known(host, record, program);
-    let why = match version::standing(record, version.as_deref()) {
+    let why = match Standing::of(record, version.as_deref()) {
         Standing::OutOfRange => "is outside the range that its record supports",
         Standing::KnownBad => "is known not to work",
         Standing::Tested | Standing::InRange | Standing::Unknown => return Ok(version),
@@ -248,7 +249,7 @@ fn version(host: &Host, request: &Request, program: &Path) -> Result<Option<Stri
 
 fn version_warning(record: &Record, version: Option<&str>) -> Option<Warning> {
     let found = version.unwrap_or("unknown");
-    let message = match version::standing(record, version) {
+    let message = match Standing::of(record, version) {
         Standing::OutOfRange => format!(
             "version {found} of {} is outside the range that its record supports ({})",
             record.display_name, record.version.supported

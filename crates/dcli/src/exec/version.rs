@@ -3,58 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dcli_contain::{Input, Kind, Launch, Requirement};
 use dcli_core::executor::record::Record;
-use semver::{Version, VersionReq};
-use serde::{Deserialize, Serialize};
+use semver::Version;
 
+use super::brief::Brief;
 use super::host::Host;
-use crate::backend::environment::{Inherit, Recipe, environment};
 use crate::backend::program::find;
-use crate::backend::spawn::Running;
 use crate::store::versions;
-use crate::supervise::capture::Captures;
 
 /// The most time that a program gets to print its version. Measured: 1.5 s quiet, 4.2 s under load.
 const LIMIT: Duration = Duration::from_secs(20);
-/// The most bytes that are read of it.
-const CAP: u64 = 64 * 1024;
-
-/// How a version stands to a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// The record was tested with it.
-    Tested,
-    /// Inside the supported range.
-    InRange,
-    /// Outside the supported range.
-    OutOfRange,
-    /// Known not to work.
-    KnownBad,
-    /// Not known.
-    Unknown,
-}
-
-/// How `version` stands to `record`.
-#[must_use]
-pub fn standing(record: &Record, version: Option<&str>) -> Standing {
-    let rule = &record.version;
-    let Some(version) = version.and_then(|text| text.parse::<Version>().ok()) else {
-        return Standing::Unknown;
-    };
-    let named = |list: &[String]| list.iter().any(|known| *known == version.to_string());
-    if named(&rule.known_bad) {
-        Standing::KnownBad
-    } else if named(&rule.tested) {
-        Standing::Tested
-    } else {
-        match rule.supported.parse::<VersionReq>() {
-            Ok(range) if !range.matches(&version) => Standing::OutOfRange,
-            _ => Standing::InRange,
-        }
-    }
-}
 
 /// The version of the program at `path`, if it was asked before and is still the same file.
 pub(super) fn cached(record: &Record, path: &Path) -> Option<String> {
@@ -96,46 +54,15 @@ fn ask(host: &Host, record: &Record, program: &Path) -> Option<String> {
     if record.version.args.is_empty() {
         return None;
     }
-    let cwd = std::env::temp_dir().canonicalize().ok()?;
-    let native = dcli_core::executor::record::Native::default();
-    let recipe = Recipe {
-        ambient: &host.ambient,
-        inherit: &Inherit::All,
-        record: &record.environment,
-        access: &native,
-        explicit: &[],
-        stamps: &host.lineage.stamps(Some(&record.id), None),
-        cwd: &cwd,
+    let brief = Brief {
+        program,
+        args: &record.version.args,
+        environment: &record.environment,
+        backend: Some(&record.id),
+        limit: LIMIT,
     };
-    let mut captures = Captures::new().ok()?;
-    let (stdout, stderr) = captures.writers().ok()?;
-    let mut launch = Launch {
-        program: program.to_owned(),
-        args: record.version.args.iter().map(Into::into).collect(),
-        arg0: None,
-        env: environment(&recipe),
-        cwd,
-        stdin: Input::Null,
-        stdout,
-        stderr,
-        kind: Kind::PidNamespace,
-    };
-    launch.kind = host.spawn.support().choose(&Requirement::BestAvailable).ok()?.kind;
-    let run = host.spawn.start(launch).ok()?;
-    wait_bounded(&*run);
-    let mut text = Vec::new();
-    captures.stdout.read(CAP, |bytes| text.extend_from_slice(bytes)).ok()?;
-    captures.stderr.read(CAP, |bytes| text.extend_from_slice(bytes)).ok()?;
-    first_version(&String::from_utf8_lossy(&text))
-}
-
-fn wait_bounded(run: &dyn Running) {
-    let (sender, ended) = std::sync::mpsc::channel();
-    std::thread::scope(|scope| {
-        scope.spawn(move || drop(sender.send(run.wait_leader())));
-        let _ = ended.recv_timeout(LIMIT);
-        run.end();
-    });
+    let said = host.run_briefly(&brief).ok()?;
+    first_version(&said.stdout).or_else(|| first_version(&said.stderr))
 }
 
 /// The first word that is a version, with or without a leading `v`.

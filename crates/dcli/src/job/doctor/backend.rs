@@ -188,6 +188,7 @@ fn sandbox(
         program,
         args: &probe.args,
         environment: &record.environment,
+        backend: Some(&record.id),
         limit: SANDBOX_LIMIT,
     };
     let said = match host.run_briefly(&brief) {

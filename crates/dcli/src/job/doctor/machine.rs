@@ -88,8 +88,13 @@ fn git(host: &Host) -> Check {
     };
     let environment = Environment::default();
     let args = ["--version".to_owned()];
-    let brief =
-        Brief { program: &program, args: &args, environment: &environment, limit: GIT_LIMIT };
+    let brief = Brief {
+        program: &program,
+        args: &args,
+        environment: &environment,
+        backend: None,
+        limit: GIT_LIMIT,
+    };
     let said = match host.run_briefly(&brief) {
         Ok(said) if said.is_well() => said.stdout,
         Ok(said) => {
