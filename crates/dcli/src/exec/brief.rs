@@ -65,7 +65,7 @@ impl Host {
                 record: brief.environment,
                 access: &Native::default(),
                 explicit: &[],
-                stamps: &self.lineage.stamps(None, None),
+                stamps: &self.lineage.stamps(brief.backend, None),
                 cwd: &cwd,
             }),
             cwd: cwd.clone(),
