@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use dcli_core::exit::FailureClass;
 use dcli_core::job::id::{JobId, RepoKey};
+use rustix::fs::{Dir, Mode, OFlags};
+use rustix::io::Errno;
 use thiserror::Error;
 
 use super::job_dir::JobDir;
@@ -67,15 +69,13 @@ pub fn list(root: &StateRoot, repo: Option<&RepoKey>) -> Result<Newest, JobsErro
         Some(repo) => vec![repo.clone()],
         None => repositories(root)?,
     };
-    let mut ids = Vec::new();
+    let mut names = Vec::new();
     for (index, repo) in repositories.iter().enumerate() {
         let directory = layout::repository(root.path(), repo);
-        for entry in entries(&directory)? {
-            let id = entry.file_name().to_str().and_then(|name| name.parse::<JobId>().ok());
-            ids.extend(id.map(|id| (id, Reverse(index))));
-        }
+        let found = id_names(&directory).map_err(|source| unreadable(&directory, source))?;
+        names.extend(found.into_iter().map(|name| (name, Reverse(index))));
     }
-    Ok(Newest { root: root.clone(), repositories, ids: BinaryHeap::from(ids) })
+    Ok(Newest { root: root.clone(), repositories, names: BinaryHeap::from(names) })
 }
 
 /// The repositories that have jobs, in no order.
@@ -87,28 +87,45 @@ pub fn repositories(root: &StateRoot) -> Result<Vec<RepoKey>, JobsError> {
     Ok(entries(&layout::jobs(root.path()))?.into_iter().filter_map(key).collect())
 }
 
+/// A name as long as a job id. It is looked at more closely when its turn comes: of a hundred
+/// thousand, few have one.
+type IdName = [u8; 25];
+
 /// Jobs, newest first.
 #[derive(Debug)]
 pub struct Newest {
     root: StateRoot,
     repositories: Vec<RepoKey>,
-    ids: BinaryHeap<(JobId, Reverse<usize>)>,
+    names: BinaryHeap<(IdName, Reverse<usize>)>,
 }
 
 impl Iterator for Newest {
     type Item = JobDir;
 
     fn next(&mut self) -> Option<JobDir> {
-        let (id, Reverse(index)) = self.ids.pop()?;
-        Some(JobDir::of(&self.root, self.repositories.get(index)?.clone(), id))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.ids.len(), Some(self.ids.len()))
+        loop {
+            let (name, Reverse(index)) = self.names.pop()?;
+            let id = std::str::from_utf8(&name).ok().and_then(|name| name.parse().ok());
+            if let (Some(id), Some(repo)) = (id, self.repositories.get(index)) {
+                return Some(JobDir::of(&self.root, repo.clone(), id));
+            }
+        }
     }
 }
 
-impl ExactSizeIterator for Newest {}
+/// The names in a directory that are as long as a job id; none where it is not there.
+fn id_names(directory: &Path) -> io::Result<Vec<IdName>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(directory, flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let mut names = Vec::new();
+    for entry in Dir::new(directory)? {
+        names.extend(IdName::try_from(entry?.file_name().to_bytes()));
+    }
+    Ok(names)
+}
 
 /// What is in a directory; nothing in one that is not there.
 pub(super) fn entries(directory: &Path) -> Result<Vec<DirEntry>, JobsError> {
