@@ -146,6 +146,71 @@ mod tests {
         }
     }
 
+    /// Every object of `schema` that names keys, with the path to it.
+    fn objects<'s>(schema: &'s Value, path: &str, found: &mut Vec<(String, &'s Value)>) {
+        if schema["properties"].is_object() {
+            found.push((path.to_owned(), schema));
+        }
+        let parts = schema.as_object().into_iter().flatten().map(|(key, part)| (key.clone(), part));
+        let list = schema.as_array().into_iter().flatten().enumerate();
+        for (key, part) in parts.chain(list.map(|(at, part)| (at.to_string(), part))) {
+            objects(part, &format!("{path}/{key}"), found);
+        }
+    }
+
+    fn each_object(look: impl Fn(&str, &Value)) {
+        for shape in SHAPES {
+            let (schema, mut found) = (shape.schema(), Vec::new());
+            objects(&schema, shape.name, &mut found);
+            assert!(!found.is_empty(), "{}", shape.name);
+            found.iter().for_each(|(path, object)| look(path, object));
+        }
+    }
+
+    #[test]
+    fn every_key_is_required_but_those_of_an_envelope_that_may_be_left_out() {
+        let optional = [
+            "changedPaths",
+            "errors",
+            "stdoutTruncated",
+            "stderrTruncated",
+            "malformedStreamLines",
+        ];
+        each_object(|path, object| {
+            let required = object["required"].as_array().cloned().unwrap_or_default();
+            for key in object["properties"].as_object().unwrap().keys() {
+                let is_required = required.iter().any(|name| name == key);
+                assert_eq!(is_required, !optional.contains(&key.as_str()), "{path}: {key}");
+            }
+        });
+    }
+
+    #[test]
+    fn every_key_has_a_type_but_what_others_say_in_a_form_of_their_own() {
+        let free = [
+            "backend_state",
+            "capabilities_snapshot",
+            "command",
+            "detail",
+            "envelope",
+            "machine",
+            "next_at",
+            "payload",
+            "request",
+            "retry_at",
+            "usage_windows",
+            "value",
+            "windows",
+        ];
+        each_object(|path, object| {
+            for (key, schema) in object["properties"].as_object().unwrap() {
+                let typed = ["type", "$ref", "anyOf", "oneOf", "enum", "const"];
+                let is_typed = typed.iter().any(|word| !schema[*word].is_null());
+                assert!(is_typed || free.contains(&key.as_str()), "{path}: {key} is {schema}");
+            }
+        });
+    }
+
     #[test]
     fn what_is_always_written_is_required_and_what_may_be_left_out_is_not() {
         let envelope = find("envelope").unwrap().schema();

@@ -228,6 +228,19 @@ pub(super) fn with_backend_of_name(words: &[OsString]) -> Result<Vec<OsString>, 
     }
 }
 
+/// The command among the words, whether or not there is one of that name.
+pub(super) fn verb(words: &[OsString]) -> Option<&str> {
+    let mut words = words.iter().skip(1).map(|word| word.to_str().unwrap_or_default());
+    while let Some(word) = words.next() {
+        match word {
+            "--backend" | "--executor" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            verb => return Some(verb),
+        }
+    }
+    None
+}
+
 /// How often the words choose a backend; a value of `--extra-arg` is no choice.
 fn backends_given(words: &[OsString]) -> usize {
     let chooses = |word: &str| {
@@ -263,6 +276,22 @@ mod tests {
         let found = with(&["/bin/dcli-codex", "exec", "hi"]).unwrap();
         assert_eq!(found, ["/bin/dcli-codex", "--backend", "codex", "exec", "hi"]);
         assert_eq!(with(&["dcli", "exec", "hi"]).unwrap(), ["dcli", "exec", "hi"]);
+    }
+
+    #[test]
+    fn the_command_is_the_first_word_that_is_no_option() {
+        let verb_of = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            verb(&words).map(str::to_owned)
+        };
+        for words in [
+            &["dcli", "exec", "run"][..],
+            &["dcli", "--backend", "run", "exec"],
+            &["dcli-codex", "--executor=run", "--json", "exec", "--frobnicate"],
+        ] {
+            assert_eq!(verb_of(words).as_deref(), Some("exec"), "{words:?}");
+        }
+        assert_eq!(verb_of(&["dcli", "--backend"]), None);
     }
 
     #[test]

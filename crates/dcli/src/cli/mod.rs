@@ -75,7 +75,7 @@ fn usage(words: &[OsString], error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     crate::report::human::say(text.trim_end());
-    if is("exec") && !is("--text") {
+    if args::verb(words) == Some("exec") && !is("--text") {
         let message = format!("{reason}; nothing was started; see 'dcli exec --help'");
         let envelope = ResultEnvelope::refused(ErrorCode::RequestInvalid, message);
         exec::print_unread(&envelope, is("--events"));

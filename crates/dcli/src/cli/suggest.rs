@@ -113,6 +113,32 @@ mod tests {
     }
 
     #[test]
+    fn a_synonym_leads_to_a_command() {
+        let known = [
+            "backends",
+            "cancel",
+            "cleanup",
+            "completions",
+            "config",
+            "doctor",
+            "list",
+            "read",
+            "schema",
+            "status",
+            "submit",
+            "tail",
+            "wait",
+        ];
+        for (word, meant) in SYNONYMS {
+            let verb = meant.split(' ').next().unwrap();
+            assert!(known.contains(&verb), "{word} leads to {meant}");
+        }
+        for wanted in [("kill", "cancel"), ("logs", "tail"), ("ps", "list")] {
+            assert!(SYNONYMS.contains(&wanted));
+        }
+    }
+
+    #[test]
     fn the_nearest_name_is_few_letters_away() {
         let names = || ["backends", "envelope", "error", "event"].into_iter();
         assert_eq!(nearest("envelop", names()), Some("envelope"));

@@ -96,6 +96,18 @@ fn a_change_anywhere_in_an_error_or_in_the_list_of_schemas_is_noticed() {
 }
 
 #[test]
+fn a_change_anywhere_in_what_a_backend_can_do_or_a_doctor_saw_is_noticed() {
+    let stage = Stage::new([]);
+    let printed = |words: &[&str], name: &str| stage.dcli().args(words).run().json(name);
+    let one = printed(&["capabilities", "--json", "--backend", "codex"], "capability");
+    notices("capability", &one, |_| false);
+    let all = printed(&["capabilities", "--json"], "capabilities");
+    assert!(all["backends"].as_array().unwrap().contains(&one), "{all:#}");
+    let seen = printed(&["doctor", "--json", "--live-smoke-timeout-sec", "0"], "doctor");
+    notices("doctor", &seen, |_| false);
+}
+
+#[test]
 fn the_demo_prints_envelopes() {
     let outcome = Stage::new([]).dcli().args(["demo", "--json"]).run();
     let lines: Vec<Value> =

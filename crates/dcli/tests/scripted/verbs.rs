@@ -40,6 +40,9 @@ fn a_command_line_that_cannot_be_read_is_an_error_report_where_json_was_asked_fo
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("--frobnicate") && outcome.stderr.contains(message), "{outcome:?}");
     assert_eq!(dcli(&["backends", "--frobnicate"]).text(), "");
+    // The value of an option is no command.
+    let outcome = dcli(&["--backend", "exec", "backends", "--json", "--frobnicate"]);
+    assert_eq!(outcome.json("error")["error"]["code"], "usage_error");
 }
 
 #[test]
