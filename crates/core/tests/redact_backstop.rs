@@ -126,6 +126,10 @@ fn a_password_in_a_url_is_covered_and_a_user_is_not() {
     becomes("https://user:pass@host/x", "https://«redacted:userinfo»@host/x");
     becomes("git clone https://:p@h", "git clone https://«redacted:userinfo»@h");
     becomes("\"postgres://u:p@ss@h:1/d\"", "\"postgres://«redacted:userinfo»@h:1/d\"");
+    becomes(
+        "sk-ant-0123456789abcdefgh://u:p@h",
+        "«redacted:anthropic-key»://«redacted:userinfo»@h",
+    );
     stays("https://user:«redacted:DB»@host/x");
     stays("ssh://git@github.com/x http://[::1]:80/a@b https://host:80/?m=a:b@c x://:@y");
 }

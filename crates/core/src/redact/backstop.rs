@@ -46,8 +46,6 @@ pub(super) struct Watch {
     pending: Vec<u8>,
     /// The first byte that has not been written out; also the first place that was not judged.
     cursor: usize,
-    /// Where the last covered value ended: no rule looks before it.
-    floor: usize,
     /// `pending` begins where the stream begins.
     whole: bool,
     cover: Option<Cover>,
@@ -55,7 +53,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(rules: Rules) -> Self {
-        Self { rules, pending: Vec::new(), cursor: 0, floor: 0, whole: true, cover: None }
+        Self { rules, pending: Vec::new(), cursor: 0, whole: true, cover: None }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
@@ -64,7 +62,6 @@ impl Watch {
         let settled = self.cursor.saturating_sub(BEHIND);
         self.pending.drain(..settled);
         self.cursor -= settled;
-        self.floor = self.floor.saturating_sub(settled);
         self.whole &= settled == 0;
     }
 
@@ -93,14 +90,13 @@ impl Watch {
     }
 
     fn window(&self, at: usize, last: bool) -> Window<'_> {
-        Window { text: &self.pending, at, floor: self.floor, whole: self.whole, last }
+        Window { text: &self.pending, at, whole: self.whole, last }
     }
 
     /// Writes out what comes before a value, and a mark in its place.
     fn cover(&mut self, found: &Found, out: &mut Vec<u8>) {
         self.write(found.from, out);
         out.extend_from_slice(self.rules.registered.mark(&found.name).as_bytes());
-        self.floor = self.cursor;
         self.cover = Some(Cover::new(found.extent));
     }
 
@@ -109,7 +105,6 @@ impl Watch {
         let Some(cover) = &mut self.cover else { return true };
         let (length, ended) = cover.swallow(&self.pending[self.cursor..]);
         self.cursor += length;
-        self.floor = self.cursor;
         if let Some(slashes) = ended {
             out.extend(std::iter::repeat_n(b'\\', slashes));
             self.cover = None;

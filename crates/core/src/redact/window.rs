@@ -16,8 +16,6 @@ pub(super) struct Window<'a> {
     pub(super) text: &'a [u8],
     /// The place that is judged.
     pub(super) at: usize,
-    /// Nothing before it may be looked at: it was covered, or is no longer there.
-    pub(super) floor: usize,
     /// `text` begins where the stream begins.
     pub(super) whole: bool,
     /// `text` ends where the stream ends.
@@ -69,11 +67,11 @@ impl<'a> Window<'a> {
 
     /// Whether the stream begins at that place.
     pub(super) fn is_origin(&self, place: usize) -> bool {
-        self.whole && place == 0 && self.floor == 0 && self.at < BEHIND
+        self.whole && place == 0 && self.at < BEHIND
     }
 
     fn bound(&self) -> usize {
-        self.floor.max(self.at.saturating_sub(BEHIND))
+        self.at.saturating_sub(BEHIND)
     }
 
     /// Where a word that reaches to `place` begins: the letter of an escape, as in `\n`, is none
