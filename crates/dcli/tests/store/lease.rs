@@ -40,14 +40,13 @@ fn a_lease_is_held_as_long_as_its_process_lives_however_that_ends() {
 fn who_only_looks_is_never_taken_for_a_worker() {
     let (_directory, path) = lease_file();
     let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    Lease::is_held(&path).unwrap();
-                }
-            });
+    let looks = || {
+        while !done.load(Ordering::Relaxed) {
+            Lease::is_held(&path).unwrap();
         }
+    };
+    std::thread::scope(|scope| {
+        (0..4).for_each(|_| drop(scope.spawn(looks)));
         let taken = (0..300).filter(|_| Lease::take(&path).unwrap().is_some()).count();
         done.store(true, Ordering::Relaxed);
         assert_eq!(taken, 300);

@@ -64,14 +64,12 @@ impl Player {
     ) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || {
-            for text in stdout.lines().map_while(Result::ok) {
-                // The test harness says things of its own, also on the same line.
-                if let Some((_, text)) = text.split_once(MARK) {
-                    tell(text.to_owned());
-                }
-            }
-        });
+        // The test harness says things of its own.
+        let listen = move || {
+            let lines = stdout.lines().map_while(Result::ok);
+            lines.filter_map(|text| Some(text.split_once(MARK)?.1.to_owned())).for_each(tell);
+        };
+        std::thread::spawn(listen);
         let stdin = child.stdin.take();
         Self { child, stdin, said }
     }
