@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcli::model::redact::Redactor;
@@ -40,16 +41,19 @@ fn a_lease_is_held_as_long_as_its_process_lives_however_that_ends() {
 fn who_only_looks_is_never_taken_for_a_worker() {
     let (_directory, path) = lease_file();
     let done = AtomicBool::new(false);
+    let all_look = Barrier::new(5);
     let looks = || {
+        all_look.wait();
         while !done.load(Ordering::Relaxed) {
             Lease::is_held(&path).unwrap();
         }
     };
     std::thread::scope(|scope| {
         (0..4).for_each(|_| drop(scope.spawn(looks)));
-        let taken = (0..300).filter(|_| Lease::take(&path).unwrap().is_some()).count();
+        all_look.wait();
+        let taken = (0..2000).filter(|_| Lease::take(&path).unwrap().is_some()).count();
         done.store(true, Ordering::Relaxed);
-        assert_eq!(taken, 300);
+        assert_eq!(taken, 2000);
     });
 }
 
