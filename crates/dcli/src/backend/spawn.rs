@@ -97,17 +97,30 @@ impl Running for Contained {
 pub(crate) mod bare {
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
-    use std::sync::Mutex;
 
     use dcli_contain::Input;
-    use rustix::process::{Pid, Signal, kill_process_group};
+    use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
     use super::*;
 
     /// Starts programs in a process group of their own, without a dcli executable.
     pub(crate) struct Bare;
 
-    struct BareRun(Mutex<Child>, Identity);
+    struct BareRun(Child, Identity);
+
+    impl BareRun {
+        fn pid(&self) -> Pid {
+            Pid::from_raw(self.1.pid).unwrap()
+        }
+    }
+
+    impl Drop for BareRun {
+        /// It is reaped only now: up to here its pid is its own.
+        fn drop(&mut self) {
+            self.end();
+            self.0.wait().unwrap();
+        }
+    }
 
     impl Spawn for Bare {
         fn support(&self) -> Support {
@@ -124,7 +137,7 @@ pub(crate) mod bare {
             };
             let child = command.spawn().unwrap();
             let leader = Identity::of(child.id().try_into().unwrap()).unwrap();
-            Ok(Box::new(BareRun(Mutex::new(child), leader)))
+            Ok(Box::new(BareRun(child, leader)))
         }
     }
 
@@ -138,8 +151,13 @@ pub(crate) mod bare {
         }
 
         fn wait_leader(&self) -> Result<Exit, Lost> {
-            let code = self.0.lock().unwrap().wait().unwrap().code();
-            Ok(code.map_or(Exit::by_signal(9), Exit::with_code))
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            loop {
+                if let Ok(Some(status)) = waitid(WaitId::Pid(self.pid()), options) {
+                    let code = status.exit_status();
+                    return Ok(code.map_or(Exit::by_signal(9), Exit::with_code));
+                }
+            }
         }
 
         fn interrupt(&self) -> Result<(), SignalError> {
@@ -147,10 +165,8 @@ pub(crate) mod bare {
         }
 
         fn end(&self) -> Aftermath {
-            // Nobody has waited for it yet, or it has ended already.
-            if self.0.try_lock().is_err() {
-                let _ = kill_process_group(Pid::from_raw(self.1.pid).unwrap(), Signal::KILL);
-            }
+            // One that has ended is still there to be killed, and nothing comes of it.
+            let _ = kill_process_group(self.pid(), Signal::KILL);
             let leader = self.wait_leader().ok();
             Aftermath { left_behind: 0, survivors: Some(Vec::new()), leader }
         }
