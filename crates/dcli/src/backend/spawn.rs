@@ -152,12 +152,11 @@ pub(crate) mod bare {
 
         fn wait_leader(&self) -> Result<Exit, Lost> {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            loop {
-                if let Ok(Some(status)) = waitid(WaitId::Pid(self.pid()), options) {
-                    let code = status.exit_status();
-                    return Ok(code.map_or(Exit::by_signal(9), Exit::with_code));
-                }
-            }
+            let wait = || waitid(WaitId::Pid(self.pid()), options);
+            let mut waits = std::iter::repeat_with(wait);
+            let ended = waits.find_map(|waited| waited.ok().flatten());
+            let code = ended.and_then(|status| status.exit_status());
+            Ok(code.map_or(Exit::by_signal(9), Exit::with_code))
         }
 
         fn interrupt(&self) -> Result<(), SignalError> {
