@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    dcli::contain::entry();
+    dcli::entry();
     dcli::cli::main()
 }

@@ -59,6 +59,8 @@ pub struct CleanupReport {
     pub skipped: Vec<SkippedJob>,
     /// What belongs to no job.
     pub orphans: Vec<Orphan>,
+    /// What should have been removed and could not be, in words.
+    pub problems: Vec<String>,
     /// Bytes of all that was removed, or would be.
     pub bytes: u64,
 }

@@ -6,13 +6,11 @@
 
 use thiserror::Error;
 
-use super::event::{
-    BackendEnded, BackendStarted, Created, Ended, Event, JournalLine, WorkerIdentity,
-};
+use super::event::{BackendEnded, BackendStarted, Created, Ended, Event, JournalLine};
 use super::state::{AttemptState, JobPhase, JobState};
 use super::status::Status;
-use super::verdict::{self, Conclusion, Loss};
-use crate::failure::Failure;
+pub use super::step::{Effect, Input};
+use super::verdict;
 use crate::outcome::Limit;
 
 /// How far a job has come. Finer than its state: each stage is what one effect is waiting for.
@@ -59,87 +57,6 @@ pub enum Decided {
     Cancel,
     /// A deadline was reached.
     Deadline(Limit),
-}
-
-/// Something that happened.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Input {
-    /// A worker took the job.
-    WorkerStarted(WorkerIdentity),
-    /// There was no free place.
-    PlaceRefused,
-    /// A place was taken.
-    PlaceTaken,
-    /// The attempt has its directory.
-    AttemptMade {
-        /// A name that no other attempt has.
-        attempt_id: String,
-    },
-    /// Nothing was started, for this reason.
-    Refused(Box<Failure>),
-    /// The backend runs.
-    BackendStarted(Box<BackendStarted>),
-    /// The backend named its session.
-    SessionNamed(String),
-    /// Completion was observed.
-    Completed,
-    /// More came after it.
-    Resumed,
-    /// Somebody wants the job to end.
-    CancelAsked {
-        /// Who.
-        by: String,
-    },
-    /// A deadline was reached.
-    DeadlineReached(Limit),
-    /// The backend's tree has ended.
-    BackendEnded(Box<BackendEnded>),
-    /// What it left was judged and saved.
-    Concluded(Box<Conclusion>),
-    /// The worker died; said by whoever holds its lease now.
-    WorkerGone(Box<Loss>),
-}
-
-impl Input {
-    /// Its name, for messages.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::WorkerStarted(_) => "worker started",
-            Self::PlaceRefused => "place refused",
-            Self::PlaceTaken => "place taken",
-            Self::AttemptMade { .. } => "attempt made",
-            Self::Refused(_) => "refused",
-            Self::BackendStarted(_) => "backend started",
-            Self::SessionNamed(_) => "session named",
-            Self::Completed => "completed",
-            Self::Resumed => "resumed",
-            Self::CancelAsked { .. } => "cancel asked",
-            Self::DeadlineReached(_) => "deadline reached",
-            Self::BackendEnded(_) => "backend ended",
-            Self::Concluded(_) => "concluded",
-            Self::WorkerGone(_) => "worker gone",
-        }
-    }
-}
-
-/// Something to do. Each but `Append` and `Settle` is answered by an input.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Write this event to the journal.
-    Append(Event),
-    /// Take a free place: [`Input::PlaceTaken`] or [`Input::PlaceRefused`].
-    TakePlace,
-    /// Wait for a place: [`Input::PlaceTaken`].
-    AwaitPlace,
-    /// Make the attempt's directory: [`Input::AttemptMade`].
-    MakeAttempt,
-    /// Start the backend and follow it: [`Input::BackendStarted`] to [`Input::BackendEnded`].
-    StartBackend,
-    /// Judge and save what it left: [`Input::Concluded`].
-    SaveOutput,
-    /// Remove what only a living job needs, and give its place back.
-    Settle,
 }
 
 /// An input that makes no sense where the job stands.

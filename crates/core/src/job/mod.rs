@@ -7,4 +7,5 @@ pub mod machine;
 pub mod request;
 pub mod state;
 pub mod status;
+mod step;
 pub mod verdict;

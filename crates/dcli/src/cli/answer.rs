@@ -21,6 +21,11 @@ pub(super) fn show(text: &str) -> u8 {
     printed(json::raw(&mut io::stdout().lock(), text))
 }
 
+/// Prints bytes as they are.
+pub(super) fn show_bytes(bytes: &[u8]) -> u8 {
+    printed(json::bytes(&mut io::stdout().lock(), bytes))
+}
+
 /// Says what was wrong on standard error, with `as_json` on standard output too.
 pub(super) fn fail(as_json: bool, report: &ErrorReport) -> u8 {
     if as_json {

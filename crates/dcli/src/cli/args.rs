@@ -9,6 +9,8 @@ use dcli_contain::Requirement;
 use dcli_core::executor::access::Access;
 use dcli_core::job::id::GroupName;
 
+use super::args_of_jobs::{Cancel, Cleanup, Debug, List, Read, Run, Status, Submit, Tail, Wait};
+
 /// Runs coding CLIs for you: contained, bounded, and truthful about the outcome.
 #[derive(Debug, Parser)]
 #[command(name = "dcli", version, about, propagate_version = true, max_term_width = 100)]
@@ -24,6 +26,26 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Run one prompt in the foreground and print its ResultEnvelope.
     Exec(Box<Exec>),
+    /// Run a job in the foreground and print its result.
+    Run(Box<Run>),
+    /// Hand a job to a worker of its own and print the job's id at once.
+    Submit(Box<Submit>),
+    /// Say where a job stands.
+    Status(Status),
+    /// Wait until jobs have ended.
+    Wait(Wait),
+    /// Print the result of a job, exact bytes.
+    Read(Read),
+    /// List jobs, newest first.
+    List(List),
+    /// Print what a job's backend does, as facts.
+    Tail(Tail),
+    /// Print everything about a job as one redacted JSON object.
+    Debug(Debug),
+    /// End a job, and see that it ended.
+    Cancel(Cancel),
+    /// Remove jobs that have ended, with all that belongs to them.
+    Cleanup(Cleanup),
     /// List the backends: where each record comes from and what is found on this machine.
     Backends(Backends),
     /// Probe everything that a run needs, then ask each backend for one word.
@@ -42,8 +64,9 @@ pub(super) enum Command {
     Man(Man),
 }
 
+/// What one run is to do.
 #[derive(Debug, Args)]
-pub(super) struct Exec {
+pub(super) struct Ask {
     /// The prompt, in words. Piped standard input follows them, after a blank line.
     #[arg(value_name = "WORDS")]
     pub words: Vec<String>,
@@ -89,6 +112,12 @@ pub(super) struct Exec {
     /// Count the run in this group too: caps per group hold for all runs of it.
     #[arg(long, value_name = "NAME")]
     pub group: Option<GroupName>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Exec {
+    #[command(flatten)]
+    pub ask: Ask,
     /// Print the result only, and nothing where the run is not ok.
     #[arg(long, conflicts_with = "events")]
     pub text: bool,
@@ -175,7 +204,7 @@ pub(super) struct Listing {
 /// The longest time limit: a hundred years.
 const LONGEST: f64 = 3.2e9;
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
     if !number.is_finite() || number <= 0.0 || number > LONGEST {
         return Err(format!("{text} is not a time limit: give more than 0 seconds"));

@@ -1,39 +1,33 @@
 //! `dcli exec`: arguments to a request, and the envelope to standard output.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dcli_contain::Entry;
 use dcli_core::envelope::{Data, ErrorCode, ResultEnvelope};
-use dcli_core::executor::{Executor, Source};
 use dcli_core::fact::Warning;
-use dcli_core::gate::{Choice, Layer};
 
 use super::args::Exec;
+use super::ask::{Refused, asked};
 use super::events::{self, Events, Spool};
 use super::progress::Progress;
-use super::{prompt, signals};
-use crate::config::{self, Policy, User};
-use crate::exec::{self, Hooks, Host, Inherit, Lost, ModelChoice, Request, Timeouts};
+use super::signals;
+use crate::exec::{self, Hooks, Host, Request};
 use crate::report::human::{self, printable};
 use crate::report::json;
-
-/// Why nothing was run.
-struct Refused(ErrorCode, String);
 
 /// Runs the subcommand; its answer is the exit code.
 pub(super) fn run(args: Exec, backend: Option<&str>) -> u8 {
     let (text, events) = (args.text, args.events);
     let mut shown = None;
-    let envelope = prepare(args, backend)
-        .and_then(|prepared| {
+    let envelope = asked(args.ask, backend)
+        .and_then(|asked| {
             shown = if events { Some(spooled()?) } else { None };
-            Ok(prepared)
+            Ok(asked)
         })
-        .map_or_else(refusal, |(host, request, warning)| {
-            perform(&host, request, warning, shown.as_ref().map(Events::spool))
+        .map_or_else(refusal, |asked| {
+            let spool = shown.as_ref().map(Events::spool);
+            perform(&asked.host, asked.request, asked.warning, spool)
         });
     let code = envelope.exit_code();
     let printed = match (text, events, shown) {
@@ -76,105 +70,6 @@ fn refusal(refused: Refused) -> ResultEnvelope {
 /// Errors are for people too: on standard error, beside the envelope.
 fn say(message: &str) {
     human::say(&format!("dcli: {message}"));
-}
-
-fn invalid(message: impl std::fmt::Display) -> Refused {
-    Refused(ErrorCode::RequestInvalid, format!("{message}; nothing was started"))
-}
-
-fn prepare(args: Exec, backend: Option<&str>) -> Result<(Host, Request, Option<Warning>), Refused> {
-    let cwd = match &args.cwd {
-        Some(cwd) => cwd.clone(),
-        None => std::env::current_dir()
-            .map_err(|error| invalid(format!("the current directory is gone: {error}")))?,
-    };
-    let project = cwd.canonicalize().unwrap_or_else(|_| cwd.clone());
-    config::state_outside(&project).map_err(invalid)?;
-    let policy = config::policy(&project).map_err(invalid)?;
-    let user = config::user().map_err(invalid)?;
-    let (executor, chosen_by) = executor(&args, backend, (&policy, &user))?;
-    let prompt = prompt::read(&args.words, args.prompt_file.as_deref()).map_err(invalid)?;
-    let entry = Entry::current().map_err(|error| {
-        Refused(ErrorCode::ExecutorUnavailable, format!("{error}; nothing was started"))
-    })?;
-    let budget = policy.budget(&user);
-    let host = Host::new(entry).with_budget(budget, args.group.clone(), Arc::new(lost));
-    let host = host.with_max_depth(user.limits.max_depth);
-    let request = request(args, executor, chosen_by, (cwd, prompt.text, &policy));
-    Ok((host, request, prompt.warning))
-}
-
-/// A run that nobody settled is no fault of this one, and its caller may want to know.
-fn lost(lost: &Lost) {
-    let group = lost.group.iter().map(|group| format!(" of group {group}")).collect::<String>();
-    let charge = match lost.charge {
-        Some(charge) => format!("{} tokens", charge.tokens()),
-        None => "its estimate".to_owned(),
-    };
-    say(&format!("a run{group} since {} lost its dcli; it was charged {charge}", lost.since));
-}
-
-fn executor(
-    args: &Exec,
-    backend: Option<&str>,
-    (policy, user): (&Policy, &User),
-) -> Result<(Executor, Layer), Refused> {
-    let not_valid = |error: config::ConfigError| match error {
-        config::ConfigError::Record(_) => {
-            Refused(ErrorCode::ExecutorInvalid, format!("{error}; nothing was started"))
-        }
-        other => invalid(other),
-    };
-    let mut catalogue = config::catalogue().map_err(not_valid)?;
-    let given = match &args.record {
-        Some(path) => Some(config::add(&mut catalogue, path, Source::File).map_err(not_valid)?),
-        None => None,
-    };
-    let named = backend.or(given.as_deref());
-    let Choice { executor_id, layer } = policy.choose(user, named);
-    let found = catalogue.find(&executor_id).map_err(|error| {
-        let message = format!("{error}; nothing was started; see 'dcli backends'");
-        Refused(ErrorCode::ExecutorNotFound, message)
-    })?;
-    let denied = |message| {
-        let message = format!("{message}; nothing was started");
-        Refused(ErrorCode::ExecutorPermissionDenied, message)
-    };
-    user.allow(&found.record.id).map_err(denied)?;
-    policy.allow(&found.record.id, args.access).map_err(denied)?;
-    Ok((found.clone(), layer))
-}
-
-fn request(
-    args: Exec,
-    executor: Executor,
-    chosen_by: Layer,
-    (cwd, prompt, policy): (PathBuf, String, &Policy),
-) -> Request {
-    let default = Timeouts::default();
-    let hard = Policy::tighten(
-        policy.hard_timeout_sec,
-        Some(args.hard_timeout_sec.unwrap_or(default.hard)),
-    );
-    let names = |list: String| -> Vec<String> {
-        list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
-    };
-    Request {
-        chosen_by,
-        access: args.access,
-        model: args.model.map_or(ModelChoice::Default, ModelChoice::Named),
-        timeouts: Timeouts {
-            hard: hard.unwrap_or(default.hard),
-            startup: Policy::tighten(policy.startup_timeout_sec, args.startup_timeout_sec),
-            idle: Policy::tighten(policy.idle_timeout_sec, args.idle_timeout_sec),
-        },
-        inherit: args.inherit_env.map_or(Inherit::All, |list| Inherit::Only(names(list))),
-        env: args.env,
-        extra_args: args.extra_arg,
-        command: args.command,
-        containment: args.containment.unwrap_or_default(),
-        ..Request::new(executor, prompt, cwd)
-    }
 }
 
 fn perform(

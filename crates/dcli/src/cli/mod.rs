@@ -2,20 +2,34 @@
 
 mod answer;
 mod args;
+mod args_of_jobs;
+mod ask;
 mod backends;
+mod cancel;
 mod capabilities;
+mod cleanup;
 mod completions;
 mod config;
+mod debug;
 mod demo;
 mod doctor;
+mod engine;
 mod events;
 mod exec;
+mod list;
 mod man;
 mod progress;
 mod prompt;
+mod read;
+mod run;
 mod schema;
 mod signals;
+mod status;
+mod submit;
 mod suggest;
+mod tail;
+mod wait;
+mod worker;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -42,6 +56,16 @@ pub fn main() -> ExitCode {
     };
     let code = match cli.command {
         Command::Exec(exec) => exec::run(*exec, cli.backend.as_deref()),
+        Command::Run(run) => run::run(*run, cli.backend.as_deref()),
+        Command::Submit(submit) => submit::run(*submit, cli.backend.as_deref()),
+        Command::Status(status) => status::run(&status),
+        Command::Wait(wait) => wait::run(&wait),
+        Command::Read(read) => read::run(&read),
+        Command::List(list) => list::run(&list, cli.backend.as_deref()),
+        Command::Tail(tail) => tail::run(&tail),
+        Command::Debug(debug) => debug::run(&debug),
+        Command::Cancel(cancel) => cancel::run(&cancel),
+        Command::Cleanup(cleanup) => cleanup::run(&cleanup),
         Command::Backends(backends) => backends::run(&backends),
         Command::Doctor(doctor) => doctor::run(&doctor, cli.backend.as_deref()),
         Command::Capabilities(listing) => capabilities::run(&listing, cli.backend.as_deref()),
@@ -52,6 +76,13 @@ pub fn main() -> ExitCode {
         Command::Man(man) => man::run(&man),
     };
     ExitCode::from(code)
+}
+
+/// Works on a job and ends this process, where it was started for one.
+pub(crate) fn work_if_started_for_it() {
+    if let Some(code) = worker::role() {
+        std::process::exit(code.into());
+    }
 }
 
 /// The name of this program: `dcli`, or the shim's.

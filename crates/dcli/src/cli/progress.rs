@@ -1,13 +1,18 @@
 //! Progress for people: one line on standard error, only where that is a terminal.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use dcli_core::fact::{Activity, Fact};
+use dcli_core::job::id::JobId;
+use dcli_core::job::state::JobState;
+use dcli_core::job::status::Status;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::report::human::{count, printable};
+use crate::report::job::took;
 
 /// The longest description of what the agent is doing, in characters.
 const WIDTH: usize = 60;
@@ -62,6 +67,46 @@ impl Progress {
             seen.doing = "cancelling; Ctrl-C again ends it now".to_owned();
             bar.set_message(seen.doing.clone());
         }
+    }
+
+    /// Takes the line away.
+    pub(super) fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// The line of a wait: how many jobs there are, and what the last that changed does.
+pub(super) struct Waiting {
+    bar: Option<ProgressBar>,
+    jobs: Mutex<BTreeMap<JobId, JobState>>,
+}
+
+impl Waiting {
+    /// Shows it where standard error is a terminal.
+    pub(super) fn new() -> Self {
+        let progress = Progress::new("wait");
+        if let Some(bar) = &progress.bar {
+            bar.set_message("looking");
+        }
+        Self { bar: progress.bar, jobs: Mutex::default() }
+    }
+
+    /// Takes a change in.
+    pub(super) fn take(&self, status: &Status) {
+        let (Some(bar), Ok(mut jobs)) = (&self.bar, self.jobs.lock()) else { return };
+        jobs.insert(status.job_id.clone(), status.state);
+        let over = jobs.values().filter(|state| state.is_terminal()).count();
+        let tokens = status.tokens.total.map(|n| format!(" · {} tokens", count(n)));
+        let phase = status.phase.name();
+        bar.set_message(format!(
+            "{over} of {} over · {} {phase} {}{}",
+            jobs.len(),
+            status.job_id,
+            took(status),
+            tokens.unwrap_or_default()
+        ));
     }
 
     /// Takes the line away.

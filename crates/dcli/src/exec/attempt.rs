@@ -1,9 +1,8 @@
 //! One attempt behind the gate: command line, captures, start, supervision, envelope.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use dcli_contain::{Identity, Kind};
 use dcli_core::attempt::Limits;
 use dcli_core::envelope::{Data, ErrorCode, ResultEnvelope};
 use dcli_core::executor::argv::{CommandLine, Scoped, command_line};
@@ -19,7 +18,7 @@ use super::start::{Ready, Started, Unstarted, start, unwritable};
 use crate::backend::bulk;
 use crate::backend::spawn::Spawn;
 use crate::supervise::capture::{Captures, Keep};
-use crate::supervise::drive::{Driven, Setup, drive};
+use crate::supervise::drive::{Setup, drive};
 use crate::supervise::prompt::PromptFile;
 use crate::supervise::witness::{SharedWitness, StartedReport};
 
@@ -28,36 +27,10 @@ const GRACE: Duration = Duration::from_secs(5);
 /// After the leader's exit output may still come for this long.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// What came of an attempt.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for jobs; a one-shot run has the envelope alone")
-)]
-pub(crate) struct Ran {
-    /// As `exec` would print it. A policy around the run may have changed it.
-    pub envelope: ResultEnvelope,
-    /// What was seen, where a process was started.
-    pub finished: Option<Finished>,
-}
-
-/// What was seen of a process that was started, to the end of its tree.
-#[expect(dead_code, reason = "for jobs; a one-shot run has the envelope alone")]
-pub(crate) struct Finished {
-    /// Ending, evidence, aftermath.
-    pub driven: Driven,
-    /// The backend's own process.
-    pub leader: Identity,
-    /// How its tree was held.
-    pub kind: Kind,
-    /// How long it took.
-    pub timing: Timing,
-}
-
 /// The executor that the gate closes over.
 pub(super) struct Attempting {
     pub spawn: Arc<dyn Spawn>,
     pub witness: SharedWitness,
-    pub finished: Arc<Mutex<Option<Finished>>>,
 }
 
 impl Execute<Plan, ResultEnvelope> for Attempting {
@@ -111,10 +84,9 @@ impl Attempting {
         let spawn_setup = prepared.asked_at.elapsed();
         let begun = Instant::now();
         let limits = limits(request);
-        let leader = started.run.leader();
         let warnings = [&prepared.warnings[..], &started.warnings[..]].concat();
         let report = StartedReport {
-            leader: leader.clone(),
+            leader: started.run.leader(),
             kind: started.kind,
             degraded: started.degraded,
             program: &prepared.program,
@@ -139,10 +111,7 @@ impl Attempting {
         if let Some(on_timing) = &hooks.on_timing {
             on_timing(timing);
         }
-        let envelope = finish(request, prepared, started, &driven, (limits, timing));
-        let finished = Finished { driven, leader, kind: started.kind, timing };
-        *self.finished.lock().unwrap_or_else(PoisonError::into_inner) = Some(finished);
-        envelope
+        finish(request, prepared, started, &driven, (limits, timing))
     }
 }
 
@@ -189,7 +158,9 @@ fn limits(request: &Request) -> Limits {
 
 #[cfg(test)]
 mod tests {
-    use dcli_contain::Requirement;
+    use std::sync::Mutex;
+
+    use dcli_contain::{Kind, Requirement};
     use dcli_core::attempt::Effect;
     use dcli_core::envelope::Status;
     use dcli_core::executor::{Executor, Record, Scan, Source};
@@ -273,7 +244,7 @@ facts = [{ fact = "assistant_text", when = { type = "answer" }, fields = { text 
         r#"cat; echo '{"type":"answer","text":"hello"}'; echo '{"end":true,"tokens":7}'"#;
 
     /// Runs a script before the diary.
-    fn run(script: &str, diary: Diary, keep: Keep) -> (Ran, Diary) {
+    fn run(script: &str, diary: Diary, keep: Keep) -> (ResultEnvelope, Diary) {
         let text = RECORD.replace("SCRIPT", &format!("{script:?}"));
         let record = Arc::new(Record::from_toml(&text, "test").unwrap());
         let executor = Executor { record, source: Source::File, origin: "test".to_owned() };
@@ -292,9 +263,8 @@ facts = [{ fact = "assistant_text", when = { type = "answer" }, fields = { text 
     #[test]
     fn a_witness_hears_of_a_turn_before_anything_that_follows_from_it() {
         let (ran, diary) = run(GOOD, Diary::default(), Keep::Scratch);
-        assert_eq!(ran.envelope.status, Status::Ok, "{:?}", ran.envelope);
-        let finished = ran.finished.unwrap();
-        assert_eq!((finished.driven.unrecorded, finished.kind), (None, Kind::ProcessGroup));
+        assert_eq!(ran.status, Status::Ok, "{:?}", ran);
+        assert_eq!(ran.run().unwrap().run.containment.kind, "process-group");
         let heard: Vec<&str> = diary.heard.iter().map(String::as_str).collect();
         assert_eq!(heard[..2], ["started /bin/sh -c", "fact \"started\""]);
         assert_eq!(heard.last(), Some(&"fact \"process_exited\""));
@@ -328,10 +298,10 @@ facts = [{ fact = "assistant_text", when = { type = "answer" }, fields = { text 
         for (fails_at, script) in cases {
             let diary = Diary { fails_at, ..Diary::default() };
             let (ran, diary) = run(script, diary, Keep::Scratch);
-            let error = &ran.envelope.errors.as_ref().unwrap()[0];
+            let error = &ran.errors.as_ref().unwrap()[0];
             assert_eq!(error.code, ErrorCode::ExecutorNoResult, "{fails_at}: {error:?}");
             assert!(error.message.contains("the disk is full"), "{error:?}");
-            assert_eq!((ran.envelope.status, ran.envelope.exit_code()), (Status::Failed, 11));
+            assert_eq!((ran.status, ran.exit_code()), (Status::Failed, 11));
             let silenced = diary.heard.iter().skip_while(|what| !what.starts_with(fails_at));
             assert!(silenced.skip(1).all(|what| what.starts_with("did")), "{:?}", diary.heard);
         }
@@ -342,11 +312,10 @@ facts = [{ fact = "assistant_text", when = { type = "answer" }, fields = { text 
         let script = r#"echo '{"type":"answer","text":"cancel me"}'; sleep 600"#;
         let diary = Diary { fails_at: "turn CancelRequested", ..Diary::default() };
         let (ran, _) = run(script, diary, Keep::Scratch);
-        assert_eq!(ran.envelope.status, Status::Cancelled, "{:?}", ran.envelope);
-        let warnings = &ran.envelope.run().unwrap().run.warnings;
+        assert_eq!(ran.status, Status::Cancelled, "{:?}", ran);
+        let warnings = &ran.run().unwrap().run.warnings;
         assert!(warnings.iter().any(|warning| warning.code == "record_incomplete"), "{warnings:?}");
-        let unrecorded = ran.finished.unwrap().driven.unrecorded;
-        assert_eq!(unrecorded.as_deref(), Some("the disk is full"));
+        assert!(warnings.iter().any(|warning| warning.message.contains("the disk is full")));
     }
 
     #[test]
@@ -354,13 +323,13 @@ facts = [{ fact = "assistant_text", when = { type = "answer" }, fields = { text 
         let directory = tempfile::tempdir().unwrap();
         let keep = Keep::In(directory.path().to_owned());
         let (ran, diary) = run(&format!("{GOOD}; echo oh >&2"), Diary::default(), keep.clone());
-        assert_eq!(ran.envelope.status, Status::Ok);
+        assert_eq!(ran.status, Status::Ok);
         let kept = |name: &str| std::fs::read(directory.path().join(name)).unwrap();
         assert_eq!((kept("stdout"), kept("stderr")), (diary.output, b"oh\n".to_vec()));
         let (again, diary) = run(GOOD, Diary::default(), keep);
-        let error = &again.envelope.errors.as_ref().unwrap()[0];
+        let error = &again.errors.as_ref().unwrap()[0];
         assert_eq!(error.code, ErrorCode::ExecutorPermissionDenied);
         assert!(error.message.contains("nothing was started"), "{error:?}");
-        assert!(again.finished.is_none() && diary.heard.is_empty());
+        assert!(again.run().is_none() && diary.heard.is_empty());
     }
 }

@@ -30,20 +30,12 @@ pub use crate::backend::lineage::JobStamp;
 pub use crate::store::ledger::{Lost, OnLost};
 pub use crate::supervise::cancel::Cancel;
 pub(crate) use crate::supervise::capture::scratch_file;
-#[expect(unused_imports, reason = "the engine's door for jobs")]
-pub(crate) use crate::supervise::capture::{
-    Keep, STDERR as CAPTURED_STDERR, STDOUT as CAPTURED_STDOUT,
-};
+pub(crate) use crate::supervise::capture::{Keep, STDOUT as CAPTURED_STDOUT};
 pub use crate::supervise::stamp;
 pub use crate::supervise::witness::OnFact;
-#[expect(unused_imports, reason = "the engine's door for jobs")]
 pub(crate) use crate::supervise::witness::{SharedWitness, StartedReport, Stream, Witness};
-#[expect(unused_imports, reason = "the engine's door for jobs")]
-pub(crate) use attempt::{Finished, Ran};
 pub use host::{Hooks, Host, MAX_DEPTH, Timing};
-#[expect(unused_imports, reason = "the engine's door for jobs")]
-pub(crate) use prepare::{Prepared, Refusal, prepare};
+pub(crate) use prepare::{Prepared, prepare};
 pub use request::{ModelChoice, Request, Timeouts};
-#[expect(unused_imports, reason = "the engine's door for jobs")]
 pub(crate) use run::{Keeping, attempt, envelope_of};
 pub use run::{Plan, exec};

@@ -1,11 +1,11 @@
 //! One run: prepared, and through the gate.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use dcli_core::envelope::{ErrorCode, ResultEnvelope};
 use dcli_core::gate::{Choice, LedgerError, Refusal as GateRefusal};
 
-use super::attempt::{Attempting, Ran};
+use super::attempt::Attempting;
 use super::finish::{cancelled_before_start, not_counted};
 use super::host::{Hooks, Host};
 use super::prepare::{Prepared, Refusal, prepare, refuse};
@@ -45,7 +45,7 @@ pub fn exec(host: &Host, request: Request, hooks: &Hooks) -> ResultEnvelope {
         Err(refusal) => envelope_of(refusal),
         Ok(prepared) => {
             let keeping = Keeping { keep: Keep::Scratch, witness };
-            attempt(host, request, prepared, hooks, keeping).envelope
+            attempt(host, request, prepared, hooks, keeping)
         }
     }
 }
@@ -58,29 +58,22 @@ pub(crate) fn attempt(
     prepared: Prepared,
     hooks: &Hooks,
     keeping: Keeping,
-) -> Ran {
+) -> ResultEnvelope {
     if hooks.cancel.asked() > 0 {
-        return Ran { envelope: cancelled_before_start(), finished: None };
+        return cancelled_before_start();
     }
     let executor_id = request.executor.record.id.clone();
     let choice = Choice { executor_id, layer: request.chosen_by };
     let action = request.action_id.clone();
-    let finished = Arc::new(Mutex::new(None));
-    let attempting = Attempting {
-        spawn: Arc::clone(&host.spawn),
-        witness: keeping.witness,
-        finished: Arc::clone(&finished),
-    };
+    let attempting = Attempting { spawn: Arc::clone(&host.spawn), witness: keeping.witness };
     let plan = Plan { request, prepared, hooks: hooks.clone(), keep: keeping.keep };
-    let envelope = match host.gate.runner(choice, attempting).run(&action, &plan) {
+    match host.gate.runner(choice, attempting).run(&action, &plan) {
         Ok(passed) => passed.result,
         Err(GateRefusal::Ledger(error @ LedgerError::Unavailable { .. })) => {
             not_counted(&plan.request, &plan.prepared, &error)
         }
         Err(refusal) => envelope_of(gate_refusal(&refusal)),
-    };
-    let finished = finished.lock().unwrap_or_else(PoisonError::into_inner).take();
-    Ran { envelope, finished }
+    }
 }
 
 pub(crate) fn envelope_of(refusal: Refusal) -> ResultEnvelope {

@@ -57,6 +57,16 @@ pub fn count(number: u64) -> String {
     }
 }
 
+/// Bytes as people read them: `812 B`, `3.4 kB`, `1.2 GB`.
+#[must_use]
+pub fn bytes(number: u64) -> String {
+    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
+    match units.iter().find(|(size, _)| number >= *size) {
+        Some((size, unit)) => format!("{}.{} {unit}", number / size, number % size / (size / 10)),
+        None => format!("{number} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

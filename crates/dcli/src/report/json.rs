@@ -19,7 +19,15 @@ pub fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
 /// # Errors
 /// As [`line()`].
 pub fn raw(out: &mut impl Write, text: &str) -> io::Result<()> {
-    quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    bytes(out, text.as_bytes())
+}
+
+/// Writes `bytes` as they are.
+///
+/// # Errors
+/// As [`line()`].
+pub fn bytes(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    quiet(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
 fn quiet(written: io::Result<()>) -> io::Result<()> {

@@ -25,7 +25,7 @@ const LONGEST_RESULT: u64 = 1 << 30;
 
 /// Why a record of a job cannot be used.
 #[derive(Debug, Error)]
-pub enum JobError {
+pub enum RecordError {
     /// The job's directory is not there.
     #[error("job {0} does not exist")]
     Absent(JobId),
@@ -58,7 +58,13 @@ pub enum JobError {
     Journal(#[from] JournalError),
 }
 
-impl JobError {
+impl RecordError {
+    /// Whether a newer dcli wrote it.
+    #[must_use]
+    pub fn is_newer(&self) -> bool {
+        matches!(self, Self::NewerFormat { .. } | Self::Journal(JournalError::NewerFormat { .. }))
+    }
+
     /// The class that the exit code follows; `None` for a job that does not exist, which has a code
     /// of its own.
     #[must_use]
@@ -153,38 +159,38 @@ impl JobDir {
     ///
     /// # Errors
     /// The job is not there, or has none, which is damage.
-    pub fn latest_attempt(&self) -> Result<AttemptDir, JobError> {
+    pub fn latest_attempt(&self) -> Result<AttemptDir, RecordError> {
         let all = attempt::all(&self.path);
         let entries = fs::read_dir(&all).map_err(|source| self.unreadable(&all, source))?;
         let number =
             |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
         match entries.filter_map(number).max() {
             Some(number) => Ok(self.attempt(number)),
-            None => Err(JobError::Damaged { path: all, reason: "no attempt in it".to_owned() }),
+            None => Err(RecordError::Damaged { path: all, reason: "no attempt in it".to_owned() }),
         }
     }
 
     /// The projection.
     ///
     /// # Errors
-    /// See [`JobError`].
-    pub fn status<T: DeserializeOwned>(&self) -> Result<T, JobError> {
+    /// See [`RecordError`].
+    pub fn status<T: DeserializeOwned>(&self) -> Result<T, RecordError> {
         self.record(&self.status_path())
     }
 
     /// What was asked.
     ///
     /// # Errors
-    /// See [`JobError`].
-    pub fn request<T: DeserializeOwned>(&self) -> Result<T, JobError> {
+    /// See [`RecordError`].
+    pub fn request<T: DeserializeOwned>(&self) -> Result<T, RecordError> {
         self.record(&self.request_path())
     }
 
     /// Any JSON file of this job, up to 4 MiB.
     ///
     /// # Errors
-    /// See [`JobError`].
-    pub fn record<T: DeserializeOwned>(&self, path: &Path) -> Result<T, JobError> {
+    /// See [`RecordError`].
+    pub fn record<T: DeserializeOwned>(&self, path: &Path) -> Result<T, RecordError> {
         let bytes = regular::read(path).map_err(|source| self.unreadable(path, source))?;
         serde_json::from_slice(&bytes).map_err(|error| misfit(path, &bytes, &error))
     }
@@ -192,11 +198,11 @@ impl JobDir {
     /// The journal's whole lines.
     ///
     /// # Errors
-    /// See [`JobError`].
-    pub fn journal(&self) -> Result<Vec<JournalLine>, JobError> {
+    /// See [`RecordError`].
+    pub fn journal(&self) -> Result<Vec<JournalLine>, RecordError> {
         match lines::read(&self.journal_path()) {
             Err(error) if error.is_absence() && !self.path.exists() => {
-                Err(JobError::Absent(self.id.clone()))
+                Err(RecordError::Absent(self.id.clone()))
             }
             read => Ok(read?),
         }
@@ -206,12 +212,12 @@ impl JobDir {
     ///
     /// # Errors
     /// It is there and cannot be read, or is longer than 1 GiB.
-    pub fn result(&self, attempt: &AttemptDir) -> Result<Option<Vec<u8>>, JobError> {
+    pub fn result(&self, attempt: &AttemptDir) -> Result<Option<Vec<u8>>, RecordError> {
         let path = attempt.result();
         match regular::read_up_to(&path, LONGEST_RESULT) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(JobError::Unreadable { path, source }),
+            Err(source) => Err(RecordError::Unreadable { path, source }),
         }
     }
 
@@ -219,8 +225,8 @@ impl JobDir {
     /// moment. It works on a read-only mount.
     ///
     /// # Errors
-    /// See [`JobError`].
-    pub fn is_held(&self) -> Result<bool, JobError> {
+    /// See [`RecordError`].
+    pub fn is_held(&self) -> Result<bool, RecordError> {
         let lease = self.latest_attempt()?.lease();
         Lease::is_held(&lease).map_err(|source| self.unreadable(&lease, source))
     }
@@ -229,7 +235,7 @@ impl JobDir {
     ///
     /// # Errors
     /// The job is not there, or its journal cannot be appended to.
-    pub fn claim(&self, root: &WritableRoot, redactor: Redactor) -> Result<Claim, JobError> {
+    pub fn claim(&self, root: &WritableRoot, redactor: Redactor) -> Result<Claim, RecordError> {
         let attempt = self.latest_attempt()?;
         let lease = Lease::take(&attempt.lease());
         match lease.map_err(|source| self.unreadable(&attempt.lease(), source))? {
@@ -245,7 +251,7 @@ impl JobDir {
     ///
     /// # Errors
     /// The wish cannot be written.
-    pub fn request_cancel(&self, _root: &WritableRoot, wish: &[u8]) -> Result<(), JobError> {
+    pub fn request_cancel(&self, _root: &WritableRoot, wish: &[u8]) -> Result<(), RecordError> {
         let path = self.cancel_path();
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(&path);
@@ -262,13 +268,13 @@ impl JobDir {
     }
 
     /// Absence is proven by the job's directory alone.
-    fn unreadable(&self, path: &Path, source: io::Error) -> JobError {
+    fn unreadable(&self, path: &Path, source: io::Error) -> RecordError {
         let is_absent = source.kind() == io::ErrorKind::NotFound
             && matches!(self.path.symlink_metadata(), Err(e) if e.kind() == io::ErrorKind::NotFound);
         if is_absent {
-            return JobError::Absent(self.id.clone());
+            return RecordError::Absent(self.id.clone());
         }
-        JobError::Unreadable { path: path.to_owned(), source }
+        RecordError::Unreadable { path: path.to_owned(), source }
     }
 }
 
@@ -278,13 +284,13 @@ struct Versioned {
 }
 
 /// A record that does not fit: newer than this dcli, or damaged.
-fn misfit(path: &Path, bytes: &[u8], error: &serde_json::Error) -> JobError {
+fn misfit(path: &Path, bytes: &[u8], error: &serde_json::Error) -> RecordError {
     let path = path.to_owned();
     match serde_json::from_slice::<Versioned>(bytes) {
         Ok(Versioned { schema_version: found }) if found > RECORD_VERSION => {
-            JobError::NewerFormat { path, found }
+            RecordError::NewerFormat { path, found }
         }
-        _ => JobError::Damaged { path, reason: error.to_string() },
+        _ => RecordError::Damaged { path, reason: error.to_string() },
     }
 }
 

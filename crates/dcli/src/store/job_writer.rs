@@ -12,7 +12,7 @@ use dcli_core::redact::Redactor;
 use serde::Serialize;
 
 use super::attempt::{AttemptDir, LogName};
-use super::job_dir::{JobDir, JobError};
+use super::job_dir::{JobDir, RecordError};
 use super::journal::Journal;
 use super::lease::Lease;
 use super::lines::JournalError;
@@ -38,7 +38,7 @@ impl JobWriter {
         dir: JobDir,
         held: (AttemptDir, Lease),
         redactor: Redactor,
-    ) -> Result<Self, JobError> {
+    ) -> Result<Self, RecordError> {
         let (attempt, lease) = held;
         let redaction = Redaction::new(redactor);
         let journal = Journal::open(&dir.journal_path(), &lease, redaction.clone())?;
@@ -54,11 +54,11 @@ impl JobWriter {
         dir: JobDir,
         lease: OwnedFd,
         redactor: Redactor,
-    ) -> Result<Self, JobError> {
+    ) -> Result<Self, RecordError> {
         let attempt = dir.latest_attempt()?;
         let path = attempt.lease();
-        let lease =
-            Lease::adopt(lease, &path).map_err(|source| JobError::Unreadable { path, source })?;
+        let lease = Lease::adopt(lease, &path)
+            .map_err(|source| RecordError::Unreadable { path, source })?;
         Self::open(root, dir, (attempt, lease), redactor)
     }
 

@@ -11,7 +11,7 @@ use dcli_core::job::id::{JobId, RepoKey};
 use dcli_core::redact::Redactor;
 
 use super::attempt;
-use super::job_dir::{JobDir, JobError};
+use super::job_dir::{JobDir, RecordError};
 use super::job_writer::{JobWriter, make_attempt, make_directory};
 use super::record::sync_directory;
 use super::root::WritableRoot;
@@ -44,9 +44,9 @@ impl NewJob {
         repo: &RepoKey,
         id: &JobId,
         redactor: Redactor,
-    ) -> Result<Self, JobError> {
+    ) -> Result<Self, RecordError> {
         let staged = layout::staged_job(root.path(), repo, id);
-        let failed = |source| JobError::Unreadable { path: staged.clone(), source };
+        let failed = |source| RecordError::Unreadable { path: staged.clone(), source };
         layout::make_private(&layout::repository(root.path(), repo)).map_err(failed)?;
         let published = JobDir::of(root, repo.clone(), id.clone());
         if published.path().symlink_metadata().is_ok() {
@@ -71,10 +71,10 @@ impl NewJob {
     ///
     /// # Errors
     /// Nothing of it is left.
-    pub fn publish(self) -> Result<JobWriter, JobError> {
+    pub fn publish(self) -> Result<JobWriter, RecordError> {
         let Self { writer, mut place } = self;
         let path = place.published.path().to_owned();
-        place.show().map_err(|source| JobError::Unreadable { path, source })?;
+        place.show().map_err(|source| RecordError::Unreadable { path, source })?;
         place.is_kept = true;
         Ok(writer.moved_to(place.published.clone()))
     }

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::job_dir::{JobDir, JobError};
+use super::job_dir::{JobDir, RecordError};
 use super::jobs::{self, JobsError};
 use super::lease::Lease;
 use super::queue::AdmissionError;
@@ -45,7 +45,7 @@ pub struct Survey {
     /// These may go.
     pub candidates: Vec<Candidate>,
     /// These have no record that can be read, or one that does not say when they ended.
-    pub damaged: Vec<(JobDir, JobError)>,
+    pub damaged: Vec<(JobDir, RecordError)>,
 }
 
 /// Why a job stays.
@@ -59,7 +59,7 @@ pub enum RemovalError {
     NotTerminal(JobState),
     /// Its record cannot be used: it may hold what nobody has seen.
     #[error(transparent)]
-    Record(#[from] JobError),
+    Record(#[from] RecordError),
     /// Its entries elsewhere cannot be removed.
     #[error(transparent)]
     Groups(#[from] JobsError),
@@ -97,7 +97,7 @@ pub fn survey(
     for job in jobs::list(root, repo)? {
         let (state, finished_at, ended) = match ending(&job) {
             Ok(Some(ending)) => ending,
-            Ok(None) | Err(JobError::Absent(_)) => continue,
+            Ok(None) | Err(RecordError::Absent(_)) => continue,
             Err(error) => {
                 survey.damaged.push((job, error));
                 continue;
@@ -117,12 +117,12 @@ pub fn survey(
 }
 
 /// State and end of a terminal job.
-fn ending(job: &JobDir) -> Result<Option<(JobState, String, Timestamp)>, JobError> {
+fn ending(job: &JobDir) -> Result<Option<(JobState, String, Timestamp)>, RecordError> {
     let Ending { state, finished_at } = job.status()?;
     if !state.is_terminal() {
         return Ok(None);
     }
-    let damaged = |reason: String| JobError::Damaged { path: job.status_path(), reason };
+    let damaged = |reason: String| RecordError::Damaged { path: job.status_path(), reason };
     let finished_at =
         finished_at.ok_or_else(|| damaged("terminal, and no finished_at".to_owned()))?;
     let at = finished_at.parse().map_err(|error: jiff::Error| damaged(error.to_string()))?;
@@ -136,7 +136,7 @@ fn ending(job: &JobDir) -> Result<Option<(JobState, String, Timestamp)>, JobErro
 pub fn remove(root: &WritableRoot, job: &JobDir) -> Result<(), RemovalError> {
     let path = job.latest_attempt()?.lease();
     let lease = Lease::take(&path)
-        .map_err(|source| RemovalError::Record(JobError::Unreadable { path, source }))?;
+        .map_err(|source| RemovalError::Record(RecordError::Unreadable { path, source }))?;
     let Some(_lease) = lease else { return Err(RemovalError::Busy) };
     let Ending { state, .. } = job.status()?;
     if !state.is_terminal() {

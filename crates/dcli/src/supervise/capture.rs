@@ -45,7 +45,6 @@ pub(crate) enum Keep {
     Scratch,
     /// New files [`STDOUT`] and [`STDERR`] in this existing directory, for its owner alone. They
     /// stay until the caller removes them.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for jobs; a one-shot run keeps nothing"))]
     In(PathBuf),
 }
 

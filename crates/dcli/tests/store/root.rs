@@ -139,20 +139,20 @@ fn where_nothing_can_be_written_a_worker_is_still_seen_to_live() {
 
 #[test]
 fn a_record_of_a_job_is_unreadable_damaged_newer_or_absent_and_each_is_told_apart() {
-    use dcli::store::job_dir::JobError;
+    use dcli::store::job_dir::RecordError;
     let scratch = Scratch::new();
     let dir = published(&scratch.root, &id(1)).dir().clone();
     let read = || dir.status::<dcli::model::job::status::Status>();
-    assert!(matches!(read(), Err(JobError::Unreadable { .. })), "no status in it");
+    assert!(matches!(read(), Err(RecordError::Unreadable { .. })), "no status in it");
     fs::write(dir.status_path(), r#"{"schema_version": 1}"#).unwrap();
-    assert!(matches!(read(), Err(JobError::Damaged { .. })));
+    assert!(matches!(read(), Err(RecordError::Damaged { .. })));
     fs::write(dir.status_path(), r#"{"schema_version": 9}"#).unwrap();
-    assert!(matches!(read(), Err(JobError::NewerFormat { found: 9, .. })));
+    assert!(matches!(read(), Err(RecordError::NewerFormat { found: 9, .. })));
     fs::remove_file(dir.journal_path()).unwrap();
-    assert!(matches!(dir.journal(), Err(JobError::Journal(JournalError::Io { .. }))));
+    assert!(matches!(dir.journal(), Err(RecordError::Journal(JournalError::Io { .. }))));
     fs::remove_dir_all(dir.path()).unwrap();
-    assert!(matches!(read(), Err(JobError::Absent(_))));
-    assert!(matches!(dir.journal(), Err(JobError::Absent(_))));
-    assert!(matches!(dir.is_held(), Err(JobError::Absent(_))));
-    assert!(matches!(dir.claim(&scratch.root, Redactor::none()), Err(JobError::Absent(_))));
+    assert!(matches!(read(), Err(RecordError::Absent(_))));
+    assert!(matches!(dir.journal(), Err(RecordError::Absent(_))));
+    assert!(matches!(dir.is_held(), Err(RecordError::Absent(_))));
+    assert!(matches!(dir.claim(&scratch.root, Redactor::none()), Err(RecordError::Absent(_))));
 }

@@ -1,0 +1,65 @@
+//! What the commands over jobs work with, from this process's environment and configuration.
+
+use dcli_contain::Entry;
+use dcli_core::exit::FailureClass;
+use dcli_core::job::state::Mode;
+use dcli_core::report::ErrorReport;
+
+use super::args_of_jobs::{Job, ModeName};
+use super::ask::{self, Asked, Refused, asked};
+use crate::config;
+use crate::job::{Engine, JobError, Occasion, Spec};
+
+/// An engine for jobs that are there already.
+pub(super) fn engine() -> Result<Engine, ErrorReport> {
+    let entry = own_entry()?;
+    let user = config::user().map_err(|error| unusable(&error))?;
+    let engine = Engine::new(entry).map_err(|error| error.report())?;
+    Ok(engine.with_limits(user.limits))
+}
+
+/// The engine of a worker: as the command that made the job had it.
+pub(super) fn of_worker(occasion: &Occasion) -> Result<Engine, JobError> {
+    let refused = |message: String| JobError::Usage { message };
+    let entry = Entry::current().map_err(|error| refused(error.to_string()))?;
+    let configured = ask::host(&entry, &occasion.workspace, occasion.group.clone());
+    let (host, limits) = configured.map_err(|error| refused(error.to_string()))?;
+    Ok(Engine::at(entry, occasion.root.clone()).with_host(host).with_limits(limits))
+}
+
+/// A job as it is asked for, and what makes it.
+pub(super) fn spec(job: Job, backend: Option<&str>) -> Result<(Engine, Spec), ErrorReport> {
+    if job.mode == ModeName::Implement {
+        let message = "--mode implement is not available in this version";
+        return Err(ErrorReport::of_class(FailureClass::UnsupportedCapability, message)
+            .hint("no job was created; use --mode run with --access workspace"));
+    }
+    let group = job.ask.group.clone();
+    let Asked { entry, host, limits, request, warning } =
+        asked(job.ask, backend).map_err(refusal)?;
+    let engine = Engine::new(entry).map_err(|error| error.report())?;
+    let spec = Spec {
+        mode: Mode::Run,
+        group,
+        label: job.label,
+        delegate: job.delegate,
+        warnings: warning.into_iter().collect(),
+        ..Spec::new(request)
+    };
+    Ok((engine.with_host(host).with_limits(limits), spec))
+}
+
+/// The same words as in an envelope, where a job was asked for.
+fn refusal(Refused(code, message): Refused) -> ErrorReport {
+    JobError::Refused { code, message }.report()
+}
+
+fn own_entry() -> Result<Entry, ErrorReport> {
+    Entry::current()
+        .map_err(|error| ErrorReport::of_class(FailureClass::Environment, error.to_string()))
+}
+
+fn unusable(error: &config::ConfigError) -> ErrorReport {
+    ErrorReport::of_class(FailureClass::UsageError, error.to_string())
+        .hint("correct or remove the file that the message names")
+}

@@ -1,0 +1,53 @@
+//! `dcli list`: jobs, newest first.
+
+use std::path::PathBuf;
+
+use dcli_core::exit::FailureClass;
+use dcli_core::report::ErrorReport;
+
+use super::answer;
+use super::args_of_jobs::List;
+use super::engine::engine;
+use crate::job::{Filter, list};
+use crate::report::human::say;
+use crate::report::job;
+
+/// Runs the subcommand; its answer is the exit code.
+pub(super) fn run(args: &List, backend: Option<&str>) -> u8 {
+    let filter = Filter {
+        states: args.state.clone(),
+        group: args.group.clone(),
+        label: args.label.clone(),
+        backend: backend.map(str::to_owned),
+        since: args.since,
+        limit: Some(args.limit),
+    };
+    let listed = engine().and_then(|engine| {
+        let directory = directory(args.all_repos, args.cwd.as_ref())?;
+        list(&engine, directory.as_deref(), &filter).map_err(|error| error.report())
+    });
+    match listed {
+        Ok(listed) => {
+            listed.unreadable.iter().for_each(|reason| say(&format!("dcli: left out: {reason}")));
+            answer::give(args.json, &listed.listing, |listing| {
+                job::table(&listing.jobs, args.all_repos)
+            })
+        }
+        Err(report) => answer::fail(args.json, &report),
+    }
+}
+
+/// The directory whose repository is meant; `None`: all.
+pub(super) fn directory(
+    all_repos: bool,
+    given: Option<&PathBuf>,
+) -> Result<Option<PathBuf>, ErrorReport> {
+    if all_repos {
+        return Ok(None);
+    }
+    let found = given.cloned().map_or_else(std::env::current_dir, Ok);
+    found.and_then(|path| path.canonicalize()).map(Some).map_err(|error| {
+        let message = format!("the directory cannot be used: {error}");
+        ErrorReport::of_class(FailureClass::UsageError, message).hint("name one with --cwd")
+    })
+}

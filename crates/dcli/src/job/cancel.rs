@@ -1,0 +1,85 @@
+//! `cancel`: asks a job to end, and sees that it did.
+
+use std::time::{Duration, Instant};
+
+use dcli_contain::{Identity, Presence};
+use dcli_core::executor::record::Record;
+use dcli_core::job::answer::JobReport;
+use dcli_core::job::id::JobId;
+use dcli_core::job::request::JobRequest;
+use dcli_core::job::status::Status;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde_json::json;
+
+use super::engine::Engine;
+use super::error::JobError;
+use super::reconcile;
+use super::status::report;
+use super::wait::{Until, Which, wait};
+use crate::exec::stamp::now;
+use crate::store::job_dir::JobDir;
+
+/// What a worker gets on top of its ladder to end a tree and to save what is left.
+const MARGIN: Duration = Duration::from_secs(20);
+/// What a killed worker's tree and record get.
+const AFTER_KILL: Duration = Duration::from_secs(20);
+
+/// Asks the job to end and waits until it has: for as long as the rungs of its backend may take. A
+/// worker that does not answer is killed, which ends its tree. A job that has ended is left as it is.
+///
+/// # Errors
+/// The job does not exist, its record cannot be read or written, or it does not end.
+pub fn cancel(engine: &Engine, id: &JobId) -> Result<JobReport, JobError> {
+    let dir = engine.find(id)?;
+    if reconcile::status(engine, &dir)?.state.is_terminal() {
+        return report(engine, &dir);
+    }
+    let root = engine.writing("a cancel")?;
+    let wish = json!({"schema_version": 1, "at": now(), "by": "user"}).to_string();
+    dir.request_cancel(&root, wish.as_bytes()).map_err(|error| JobError::record(id, error))?;
+    let patience = ladder(&dir) + MARGIN;
+    if !ends_within(engine, id, patience)? {
+        kill_worker(&dir)?;
+        if !ends_within(engine, id, AFTER_KILL)? {
+            return Err(JobError::Unending { id: id.clone() });
+        }
+    }
+    report(engine, &dir)
+}
+
+fn ends_within(engine: &Engine, id: &JobId, limit: Duration) -> Result<bool, JobError> {
+    let began = Instant::now();
+    let which = Which::Jobs(vec![id.clone()]);
+    let waited = wait(engine, &which, Until::All, limit.saturating_sub(began.elapsed()), |_| {})?;
+    Ok(waited.is_over)
+}
+
+/// How long the rungs of the job's backend may take.
+fn ladder(dir: &JobDir) -> Duration {
+    let record = dir.request::<JobRequest>().ok();
+    let record = record.and_then(|kept| serde_json::from_value::<Record>(kept.record).ok());
+    let rungs = record.map(|record| record.cancel).unwrap_or_default();
+    rungs.iter().map(|rung| Duration::from_secs(rung.wait_sec.into())).sum()
+}
+
+/// Kills a worker that does not answer: stopped, or stuck. Never by a pid alone: the process behind
+/// a pidfd is the recorded one, in this boot and namespace.
+fn kill_worker(dir: &JobDir) -> Result<(), JobError> {
+    let status: Status = dir.status().map_err(|error| JobError::record(dir.id(), error))?;
+    let Some(worker) = status.worker_identity else { return Ok(()) };
+    let Ok(pid) = i32::try_from(worker.pid) else { return Ok(()) };
+    let identity = Identity {
+        pid,
+        start_time: worker.start_time,
+        boot_id: worker.boot_id,
+        pid_namespace: worker.pid_namespace,
+    };
+    let Some(process) = Pid::from_raw(pid) else { return Ok(()) };
+    // Opened first, checked then: what the descriptor means cannot change any more.
+    let Ok(descriptor) = pidfd_open(process, PidfdFlags::empty()) else { return Ok(()) };
+    if matches!(identity.presence(), Ok(Presence::Alive)) {
+        // One that has ended by now is what is wanted.
+        let _ = pidfd_send_signal(&descriptor, Signal::KILL);
+    }
+    Ok(())
+}

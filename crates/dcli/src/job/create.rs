@@ -1,0 +1,88 @@
+//! Makes a job: its directory appears whole, with what was asked, the first line of its journal, and
+//! its lease in the hands of its maker.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use dcli_core::job::event::{JournalLine, SCHEMA_VERSION};
+use dcli_core::job::id::JobId;
+use dcli_core::job::machine::Job;
+
+use super::capabilities::snapshot;
+use super::engine::Engine;
+use super::error::JobError;
+use super::repository::Repository;
+use super::spec::{Spec, created, kept};
+use crate::exec::stamp::now;
+use crate::exec::version::Found;
+use crate::exec::{JobStamp, Prepared, prepare};
+use crate::store::groups;
+use crate::store::job_writer::JobWriter;
+use crate::store::new_job::NewJob;
+use crate::store::record::Durability;
+use crate::store::root::WritableRoot;
+
+/// A job that was just made.
+pub(super) struct Made {
+    pub writer: JobWriter,
+    pub job: Job,
+}
+
+/// A new id: this second, and chance.
+pub(super) fn new_id() -> Result<JobId, JobError> {
+    let created = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    let chance = RandomState::new().build_hasher().finish().to_ne_bytes();
+    JobId::new(&created, chance).map_err(|error| JobError::Internal { message: error.to_string() })
+}
+
+/// Every check that needs no job. What it refuses leaves nothing behind.
+pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Prepared, JobError> {
+    let state_root = match spec.delegate {
+        true => crate::store::layout::nested(engine.root(), id),
+        false => engine.root().to_owned(),
+    };
+    spec.request.job = Some(JobStamp { job_id: id.clone(), state_root });
+    spec.request.action_id = id.to_string();
+    spec.request.demand_version = true;
+    let prepared = prepare(&engine.host, &spec.request)
+        .map_err(|refusal| JobError::Refused { code: refusal.code, message: refusal.message })?;
+    spec.request.workspace.clone_from(&prepared.workspace);
+    Ok(prepared)
+}
+
+/// What the backend can do now: frozen, since a job outlives upgrades.
+fn capabilities(engine: &Engine, spec: &Spec, prepared: &Prepared) -> Option<serde_json::Value> {
+    let found = Found { program: Ok(prepared.program.clone()), version: prepared.version.clone() };
+    let support = engine.host.support();
+    serde_json::to_value(snapshot(&spec.request.executor, found, &support)).ok()
+}
+
+/// Makes the job. It is not there before everything in it is on the disk.
+pub(super) fn create(
+    engine: &Engine,
+    root: &WritableRoot,
+    id: &JobId,
+    spec: &Spec,
+    prepared: &Prepared,
+) -> Result<Made, JobError> {
+    let repository = Repository::of(&prepared.workspace);
+    let failed = |error| JobError::record(id, error);
+    let redactor = engine.redactor(&spec.request.env);
+    let mut new = NewJob::create(root, &repository.key, id, redactor).map_err(failed)?;
+    let writer = new.writer();
+    let path = writer.dir().path().to_owned();
+    let io = |source| JobError::io(&path, source);
+    writer.write_request(&kept(id, spec, &repository)?).map_err(io)?;
+    writer.write_prompt(spec.request.prompt.as_bytes()).map_err(io)?;
+    let (at, mut first) = (now(), created(id, spec, &repository, engine.ancestry()));
+    first.backend_version.clone_from(&prepared.version);
+    first.warnings.extend(prepared.warnings.iter().cloned());
+    first.capabilities_snapshot = capabilities(engine, spec, prepared);
+    let (job, event) = Job::new(&at, first);
+    let line = JournalLine { schema_version: SCHEMA_VERSION, seq: writer.next_seq(), at, event };
+    writer.append(&line, Durability::Synced).map_err(|error| JobError::journal(id, &error))?;
+    writer.write_status(job.status(), Durability::Synced).map_err(io)?;
+    if let Some(group) = &spec.group {
+        groups::join(root, group, new.writer().dir()).map_err(|e| JobError::io(root.path(), e))?;
+    }
+    Ok(Made { writer: new.publish().map_err(failed)?, job })
+}

@@ -1,0 +1,238 @@
+//! Why a command over jobs has no answer, and the exit code that says so.
+
+use std::path::PathBuf;
+
+use dcli_core::envelope::ErrorCode;
+use dcli_core::exit::{FailureClass, NOT_FOUND, NOT_TERMINAL};
+use dcli_core::job::id::JobId;
+use dcli_core::job::state::JobState;
+use dcli_core::job::status::Status;
+use dcli_core::report::ErrorReport;
+use thiserror::Error;
+
+use crate::store::job_dir::RecordError;
+use crate::store::jobs::JobsError;
+use crate::store::lines::JournalError;
+use crate::store::lock::LockError;
+use crate::store::queue::AdmissionError;
+use crate::store::root::RootError;
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// The job's directory is not there.
+    #[error("job {id} does not exist")]
+    NotFound {
+        /// Which.
+        id: JobId,
+    },
+    /// The job has not ended.
+    #[error("job {id} is {state}")]
+    NotTerminal {
+        /// Which.
+        id: JobId,
+        /// Where it stands.
+        state: JobState,
+    },
+    /// The job ended without a result.
+    #[error("job {id} is {state} and has no result")]
+    NoResult {
+        /// Which.
+        id: JobId,
+        /// How it ended.
+        state: JobState,
+    },
+    /// The job ended otherwise than done.
+    #[error("job {} is {}: {}", .status.job_id, .status.state, .status.failure_reason.as_deref().unwrap_or("no reason is known"))]
+    NotDone {
+        /// How it ended.
+        status: Box<Status>,
+    },
+    /// A group without jobs.
+    #[error("{message}")]
+    NoGroup {
+        /// Which.
+        message: String,
+    },
+    /// The job was asked to end, and its worker was killed, and still it is not over.
+    #[error(
+        "job {id} was asked to end and its worker was killed, but its end could not be confirmed"
+    )]
+    Unending {
+        /// Which.
+        id: JobId,
+    },
+    /// The job's record cannot be read.
+    #[error("the record of job {id} cannot be read: {reason}")]
+    Unreadable {
+        /// Which.
+        id: JobId,
+        /// Why.
+        reason: String,
+    },
+    /// The state root cannot be used.
+    #[error(transparent)]
+    Root(#[from] RootError),
+    /// A lock was not to be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The request was refused; no job was made.
+    #[error("{message}")]
+    Refused {
+        /// The envelope's code for it.
+        code: ErrorCode,
+        /// What was wrong.
+        message: String,
+    },
+    /// All places are taken.
+    #[error("{message}")]
+    NoPlace {
+        /// Which, and who is waiting.
+        message: String,
+    },
+    /// No worker could be started.
+    #[error("{message}")]
+    WorkerLaunch {
+        /// What was wrong.
+        message: String,
+        /// The job, where one was made.
+        job: Option<JobId>,
+    },
+    /// What is asked is not for a process inside a job.
+    #[error("{message}")]
+    Inside {
+        /// What is not done.
+        message: String,
+    },
+    /// Something that was asked for is wrong; nothing was done.
+    #[error("{message}")]
+    Usage {
+        /// What.
+        message: String,
+    },
+    /// A file could not be written or read.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// dcli itself went wrong.
+    #[error("{message}")]
+    Internal {
+        /// How.
+        message: String,
+    },
+}
+
+impl JobError {
+    /// A file that could not be written or read.
+    pub(super) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+
+    /// A job's record that cannot be used.
+    pub(super) fn record(id: &JobId, error: RecordError) -> Self {
+        match error {
+            RecordError::Absent(id) => Self::NotFound { id },
+            error => Self::Unreadable { id: id.clone(), reason: error.to_string() },
+        }
+    }
+
+    /// Jobs that cannot be looked for.
+    pub(super) fn jobs(error: JobsError) -> Self {
+        match error {
+            JobsError::Absent(id) => Self::NotFound { id },
+            JobsError::Unreadable { path, source } => Self::Io { path, source },
+        }
+    }
+
+    /// Places that nothing can be said about.
+    pub(super) fn admission(error: AdmissionError) -> Self {
+        match error {
+            AdmissionError::Lock(error) => Self::Lock(error),
+            AdmissionError::Jobs(error) => Self::jobs(error),
+            AdmissionError::Io { path, source } => Self::Io { path, source },
+        }
+    }
+
+    /// A journal that cannot be used.
+    pub(super) fn journal(id: &JobId, error: &JournalError) -> Self {
+        Self::Unreadable { id: id.clone(), reason: error.to_string() }
+    }
+
+    /// What the command prints in place of its answer.
+    #[must_use]
+    pub fn report(&self) -> ErrorReport {
+        let message = self.to_string();
+        let class = |class| ErrorReport::of_class(class, message.clone());
+        match self {
+            Self::NotFound { .. } => ErrorReport::of_code("not_found", NOT_FOUND, message)
+                .hint("see 'dcli list --all-repos'"),
+            Self::NotTerminal { id, .. } => {
+                let report = ErrorReport::of_code("not_terminal", NOT_TERMINAL, message);
+                report.hint(format!("wait for it with 'dcli wait {id}'"))
+            }
+            Self::NoResult { id, .. } => class(FailureClass::NoResult).hint(format!(
+                "see 'dcli status {id}', or what there is with 'dcli read {id} --partial'"
+            )),
+            Self::NotDone { status } => {
+                let id = &status.job_id;
+                let hint = format!("what it left is read with 'dcli read {id} --partial'");
+                let failed = status.failure.as_ref().map(|failure| failure.class);
+                let code = status.state.exit_code(failed);
+                match failed {
+                    Some(failed) => class(failed).coded(status.state.name()).hint(hint),
+                    None => ErrorReport::of_code(status.state.name(), code, message).hint(hint),
+                }
+            }
+            Self::NoGroup { .. } => ErrorReport::of_code("not_found", NOT_FOUND, message)
+                .hint("see 'dcli list --all-repos'"),
+            Self::Unending { id } => {
+                class(FailureClass::CancelUnconfirmed).hint(format!("see 'dcli debug {id}'"))
+            }
+            Self::Unreadable { id, .. } => class(FailureClass::Lock)
+                .coded("unreadable_record")
+                .hint(format!("nothing was changed; see 'dcli debug {id}'")),
+            Self::Root(error) => class(error.class()).coded("state_root").hint(error.remedy()),
+            Self::Lock(error) => class(error.class()).hint("nothing was done; try again"),
+            Self::Refused { code, .. } => {
+                class(code.class()).coded(&code_name(*code)).hint("no job was created")
+            }
+            Self::NoPlace { .. } => class(FailureClass::Lock)
+                .coded("no_place")
+                .hint("no job was created; wait for one to end, use 'dcli submit', or --queue"),
+            Self::WorkerLaunch { job, .. } => {
+                let report = class(FailureClass::WorkerLaunch);
+                match job {
+                    Some(id) => report.hint(format!("see 'dcli debug {id}'")).with_job(),
+                    None => report.hint("no job was created"),
+                }
+            }
+            Self::Inside { .. } => class(FailureClass::PermissionOrSandbox)
+                .hint("nothing was done; --delegate gives a job a store of its own"),
+            Self::Usage { .. } => class(FailureClass::UsageError).hint("nothing was done"),
+            Self::Io { source, .. } if is_denial(source) => {
+                class(FailureClass::PermissionOrSandbox).coded("state_root")
+            }
+            Self::Io { .. } => class(FailureClass::NoResult).coded("not_saved"),
+            Self::Internal { .. } => class(FailureClass::Internal),
+        }
+    }
+}
+
+/// What a directory that may not be written answers.
+fn is_denial(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
+    )
+}
+
+fn code_name(code: ErrorCode) -> String {
+    serde_json::to_value(code)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}

@@ -1,0 +1,224 @@
+//! Keeps a job's record while it runs: every event is in the journal before anything follows from
+//! it, every fact in its file, every byte of output in a redacted log.
+
+use std::time::{Duration, Instant};
+
+use dcli_core::attempt::Effect as AttemptEffect;
+use dcli_core::envelope::{AccessEnforcement, ContainmentReport};
+use dcli_core::executor::Scan;
+use dcli_core::fact::{Fact, FactLine, Tokens};
+use dcli_core::job::event::{BackendStarted, JournalLine, SCHEMA_VERSION};
+use dcli_core::job::machine::{Effect, Input, Job};
+use dcli_core::job::status::Status;
+use dcli_core::milestone::Milestone;
+use serde_json::json;
+
+use super::fault;
+use crate::exec::stamp::now;
+use crate::exec::{OnFact, StartedReport, Stream, Witness};
+use crate::store::attempt::LogName;
+use crate::store::job_writer::JobWriter;
+use crate::store::journal::Journal;
+use crate::store::log::Log;
+use crate::store::record::Durability;
+
+/// Between two heartbeats.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// A job and its record.
+pub(super) struct Keeper {
+    pub writer: JobWriter,
+    pub job: Job,
+    facts: Option<Journal<FactLine>>,
+    logs: [Option<Log>; 2],
+    access_enforcement: AccessEnforcement,
+    on_fact: Option<OnFact>,
+    tokens: Tokens,
+    begun: Instant,
+}
+
+impl Keeper {
+    pub(super) fn new(writer: JobWriter, job: Job, on_fact: Option<OnFact>) -> Self {
+        let none = AccessEnforcement { kind: "none".into(), verified: false };
+        Self {
+            writer,
+            job,
+            facts: None,
+            logs: [None, None],
+            access_enforcement: none,
+            on_fact,
+            tokens: Tokens::default(),
+            begun: Instant::now(),
+        }
+    }
+
+    /// Takes one input in and writes what follows from it; the rest is for the caller to do.
+    ///
+    /// # Errors
+    /// It is illegal here, or could not be written; in words.
+    pub(super) fn step(&mut self, input: Input) -> Result<Vec<Effect>, String> {
+        let at = now();
+        let mut next = self.job.clone();
+        let effects = next.step(&at, input).map_err(|illegal| illegal.to_string())?;
+        let mut rest = Vec::new();
+        let mut durability = Durability::Unsynced;
+        for effect in effects {
+            match effect {
+                Effect::Append(event) if event.is_synced() => {
+                    durability = Durability::Synced;
+                    self.append(&at, event)?;
+                }
+                Effect::Append(event) => self.append(&at, event)?,
+                other => rest.push(other),
+            }
+        }
+        let is_changed = next != self.job;
+        self.job = next;
+        if is_changed {
+            self.project(durability)?;
+        }
+        Ok(rest)
+    }
+
+    fn append(&mut self, at: &str, event: dcli_core::job::event::Event) -> Result<(), String> {
+        let durability = match event.is_synced() {
+            true => Durability::Synced,
+            false => Durability::Unsynced,
+        };
+        let name = event.name();
+        let line = JournalLine {
+            schema_version: SCHEMA_VERSION,
+            seq: self.writer.next_seq(),
+            at: at.to_owned(),
+            event,
+        };
+        self.writer.append(&line, durability).map_err(|error| error.to_string())?;
+        fault::point(&format!("append {name}"));
+        Ok(())
+    }
+
+    /// Writes the projection.
+    pub(super) fn project(&mut self, durability: Durability) -> Result<(), String> {
+        let written = self.writer.write_status(&self.status(), durability);
+        written.map_err(|error| format!("status.json cannot be written: {error}"))?;
+        fault::point("project");
+        Ok(())
+    }
+
+    /// The job's status with what only a living worker knows.
+    pub(super) fn status(&self) -> Status {
+        let mut status = self.job.status().clone();
+        if !status.state.is_terminal() {
+            status.heartbeat_at = Some(now());
+            status.tokens = self.tokens;
+        }
+        status
+    }
+
+    /// Opens what the attempt writes to.
+    pub(super) fn open(&mut self, access_enforcement: AccessEnforcement) -> Result<(), String> {
+        let failed = |error: std::io::Error| error.to_string();
+        self.writer.make_scratch().map_err(failed)?;
+        self.facts = Some(self.writer.facts().map_err(|error| error.to_string())?);
+        for (log, name) in self.logs.iter_mut().zip([LogName::Stdout, LogName::Stderr]) {
+            *log = Some(self.writer.log(name).map_err(failed)?);
+        }
+        self.access_enforcement = access_enforcement;
+        self.begun = Instant::now();
+        Ok(())
+    }
+
+    /// Puts facts and logs on the disk; nothing is written to them any more.
+    pub(super) fn close(&mut self) -> Result<(), String> {
+        let facts = self.facts.take().map_or(Ok(()), |facts| facts.sync());
+        let logs = self.logs.iter_mut().filter_map(Option::take).map(Log::finish);
+        let logs = logs.collect::<std::io::Result<()>>().map_err(|error| error.to_string());
+        facts.map_err(|error| error.to_string()).and(logs)
+    }
+
+    fn keep_command(&self, started: &StartedReport<'_>) -> std::io::Result<()> {
+        let names = started.env.iter().map(|(name, _)| name.to_string_lossy());
+        self.writer.write_command(&json!({
+            "schema_version": 1,
+            "program": started.program.display().to_string(),
+            "args": started.args,
+            "cwd": started.cwd.display().to_string(),
+            "env_names": names.collect::<Vec<_>>(),
+            "containment": started.kind.to_string(),
+            "leader": started.leader,
+        }))
+    }
+
+    /// What only waits for the journal.
+    fn note(&mut self, input: Input) -> Result<(), String> {
+        self.step(input).map(drop)
+    }
+}
+
+impl Witness for Keeper {
+    fn started(&mut self, started: &StartedReport<'_>) -> Result<(), String> {
+        self.keep_command(started).map_err(|error| format!("command.json: {error}"))?;
+        self.note(Input::BackendStarted(Box::new(BackendStarted {
+            backend_pid: u32::try_from(started.leader.pid).ok(),
+            backend_version: started.version.map(str::to_owned),
+            containment: ContainmentReport {
+                kind: started.kind.to_string(),
+                degraded: started.degraded,
+            },
+            access_enforcement: self.access_enforcement.clone(),
+        })))
+    }
+
+    fn fact(&mut self, line: &FactLine) -> Result<(), String> {
+        if let Some(facts) = &mut self.facts {
+            let kept = facts.append(line, Durability::Unsynced);
+            kept.map_err(|error| format!("facts.jsonl cannot be written: {error}"))?;
+        }
+        if let Some(on_fact) = &self.on_fact {
+            on_fact(line);
+        }
+        match &line.fact {
+            Fact::Started { backend_session_id: Some(id), .. }
+                if self.job.status().backend_session_id.as_ref() != Some(id) =>
+            {
+                self.note(Input::SessionNamed(id.clone()))
+            }
+            Fact::UsageReported { tokens, .. } => {
+                self.tokens = *tokens;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn milestone(&mut self, milestone: &Milestone) -> Result<(), String> {
+        self.note(match *milestone {
+            // An exit is a completion too: what comes after it, cancel or deadline, changes nothing.
+            Milestone::Completed | Milestone::LeaderEnded { .. } => Input::Completed,
+            Milestone::Resumed => Input::Resumed,
+            Milestone::CancelRequested => Input::CancelAsked { by: "user".to_owned() },
+            Milestone::DeadlineReached(limit) => Input::DeadlineReached(limit),
+        })
+    }
+
+    fn performed(&mut self, effect: AttemptEffect) {
+        fault::point(&fault::name(effect));
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) -> Result<(), String> {
+        let log = match stream {
+            Stream::Stdout => &mut self.logs[0],
+            Stream::Stderr => &mut self.logs[1],
+        };
+        let kept = log.as_mut().map_or(Ok(()), |log| log.push(bytes));
+        kept.map_err(|error| format!("the log of the output cannot be written: {error}"))
+    }
+
+    fn pulse(&mut self, _scan: &Scan) -> Result<(), String> {
+        self.project(Durability::Unsynced)
+    }
+
+    fn pulse_every(&self) -> Option<Duration> {
+        Some(HEARTBEAT)
+    }
+}

@@ -1,0 +1,42 @@
+//! `submit`: a job in the background. It outlives this process, its terminal and its group.
+
+use dcli_core::job::answer::{SCHEMA_VERSION, Submitted};
+
+use super::create::{Made, check, create, new_id};
+use super::engine::Engine;
+use super::error::JobError;
+use super::handoff::{Answer, Secrets, hand_over};
+use super::reconcile;
+use super::spec::Spec;
+
+/// Makes a job and hands it to a worker of its own. When this returns, the worker has it and runs
+/// it or waits for a place.
+///
+/// # Errors
+/// [`JobError`]; but for [`JobError::WorkerLaunch`] with a job, none was made.
+pub fn submit(engine: &Engine, mut spec: Spec) -> Result<Submitted, JobError> {
+    let id = new_id()?;
+    let root = engine.writing("a job")?;
+    let prepared = check(engine, &mut spec, &id)?;
+    let Made { writer, .. } = create(engine, &root, &id, &spec, &prepared)?;
+    let secrets = Secrets { env: spec.request.env.clone() };
+    let dir = writer.dir().clone();
+    let handed = hand_over(engine, &writer, &secrets);
+    drop(writer);
+    match handed {
+        Ok(Answer::Claimed { state }) => Ok(Submitted {
+            schema_version: SCHEMA_VERSION,
+            job_id: id,
+            state,
+            group: spec.group,
+            label: spec.label,
+        }),
+        Ok(Answer::Failed { reason }) => {
+            let status = reconcile::status(engine, &dir)?;
+            let message =
+                format!("the worker could not take job {id} ({}): {reason}", status.state);
+            Err(JobError::WorkerLaunch { message, job: Some(id) })
+        }
+        Err(error) => Err(reconcile::abandon(engine, &root, &dir, error)),
+    }
+}
