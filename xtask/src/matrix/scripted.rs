@@ -19,7 +19,36 @@ const BLOCKS: &[Block] = &[
     observed("5", NEVER_OK),
     observed("6", &["benchmarks"]),
     observed("7", BAD_INPUT),
+    observed("8", JOBS_LIVE),
+    ended("9", JOBS_KILLED),
+    observed("9", JOBS_CUT),
+    observed("10", JOBS_CANCELLED),
+    ended("11", JOBS_CROWD),
+    observed("12", JOBS_WATCHED),
+    observed("13", &[]),
+    observed("14", JOBS_FIELD),
+    ended("14", JOBS_FIELD_ENDED),
+    observed("15", JOBS_BAD_INPUT),
 ];
+
+/// Real CLIs through every verb.
+const JOBS_LIVE: &[&str] = &[];
+/// SIGKILL of the worker after each effect.
+const JOBS_KILLED: &[&str] = &[];
+/// The journal cut at every byte.
+const JOBS_CUT: &[&str] = &[];
+/// A cancel in every phase.
+const JOBS_CANCELLED: &[&str] = &[];
+/// Hundreds of jobs at once.
+const JOBS_CROWD: &[&str] = &[];
+/// Readers inside a job, in another pid namespace, and in a loop.
+const JOBS_WATCHED: &[&str] = &[];
+/// The field notes at job level.
+const JOBS_FIELD: &[&str] = &[];
+/// Those of them that leave processes behind.
+const JOBS_FIELD_ENDED: &[&str] = &[];
+/// Bad input to the commands over jobs.
+const JOBS_BAD_INPUT: &[&str] = &[];
 
 /// Each fault of the field notes that a one-shot run can meet.
 const FIELD: &[&str] = &[
