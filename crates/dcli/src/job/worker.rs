@@ -133,6 +133,11 @@ impl<'e> Worker<'e> {
     fn await_place(&mut self) -> Result<Vec<Input>, String> {
         self.claimed();
         let cancel = self.setting.hooks.cancel.clone();
+        let waiting = std::thread::current();
+        cancel.listen(move || {
+            waiting.unpark();
+            true
+        });
         let mut places = self.places()?;
         let mut beaten = Instant::now();
         loop {
