@@ -3,6 +3,7 @@
 
 pub(crate) mod dialect;
 pub(crate) mod golden;
+pub(crate) mod jobs;
 pub(crate) mod outcome;
 pub(crate) mod protection;
 pub(crate) mod running;

@@ -46,7 +46,7 @@ impl Stage {
     }
 
     /// A program that the stage's user can run: its own copy, where that is somebody else.
-    fn program(&self, path: PathBuf) -> PathBuf {
+    pub(super) fn program(&self, path: PathBuf) -> PathBuf {
         if self.user.is_none() {
             return path;
         }
