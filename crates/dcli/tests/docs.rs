@@ -64,9 +64,13 @@ fn the_record_on_the_page_is_valid_and_gives_the_command_line_it_shows() {
     let block = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let record = Record::from_toml(block, "docs/records.md").unwrap();
     let access = &record.access.workspace.args;
-    let line = command_line(&record, &Scoped { access, ..Scoped::default() }, "hello").unwrap();
-    assert_eq!(line.args, ["run", "--json", "--sandbox", "workspace"]);
-    assert!(line.prompt_on_stdin);
+    let line = |keeps_session| {
+        let scoped = Scoped { access, keeps_session, ..Scoped::default() };
+        command_line(&record, &scoped, "hello").unwrap()
+    };
+    assert_eq!(line(false).args, ["run", "--json", "--no-history", "--sandbox", "workspace"]);
+    assert_eq!(line(true).args, ["run", "--json", "--sandbox", "workspace"]);
+    assert!(line(false).prompt_on_stdin);
 }
 
 #[test]

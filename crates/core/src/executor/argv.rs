@@ -22,6 +22,8 @@ pub struct Scoped<'a> {
     pub model: &'a [String],
     /// The caller's own.
     pub extra: &'a [String],
+    /// Whether the backend is to keep its session, as jobs do: the record's `exec_args` are left out.
+    pub keeps_session: bool,
 }
 
 /// Why a prompt cannot be handed over.
@@ -43,7 +45,7 @@ pub enum PromptError {
     Nul,
 }
 
-/// The command line of a one-shot run.
+/// The command line of one run.
 ///
 /// Fixed arguments come first, scoped ones at the record's `argument_index` (at the end of the
 /// fixed ones without it), and an argument-delivered prompt last, behind the record's separator.
@@ -55,7 +57,8 @@ pub fn command_line(
     scoped: &Scoped<'_>,
     prompt: &str,
 ) -> Result<CommandLine, PromptError> {
-    let mut args: Vec<String> = record.args.iter().chain(&record.exec_args).cloned().collect();
+    let one_shot = if scoped.keeps_session { &[][..] } else { &record.exec_args };
+    let mut args: Vec<String> = record.args.iter().chain(one_shot).cloned().collect();
     let at = record.argument_index.unwrap_or(args.len()).min(args.len());
     let words = scoped.access.iter().chain(scoped.model).chain(scoped.extra).cloned();
     args.splice(at..at, words);

@@ -37,7 +37,7 @@ pub struct Record {
     /// Fixed arguments, for exec and jobs alike.
     #[serde(default)]
     pub args: Vec<String>,
-    /// More fixed arguments for one-shot runs, which keep no session.
+    /// More fixed arguments for one-shot runs, which keep no session; jobs keep theirs.
     #[serde(default)]
     pub exec_args: Vec<String>,
     /// Other ids accepted on input, never written.

@@ -121,6 +121,7 @@ fn command(plan: &Plan) -> Result<CommandLine, Refusal> {
         access: &prepared.access_args,
         model: &prepared.model_args,
         extra: &request.extra_args,
+        keeps_session: request.job.is_some(),
     };
     let line =
         command_line(&request.executor.record, &scoped, &request.prompt).map_err(|error| {
