@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcli_core::envelope::{Data, ErrorCode, ResultEnvelope};
 use dcli_core::fact::Warning;
@@ -10,9 +9,8 @@ use dcli_core::fact::Warning;
 use super::args::Exec;
 use super::ask::{Refused, asked};
 use super::events::{self, Events, Spool};
-use super::progress::Progress;
-use super::signals;
-use crate::exec::{self, Hooks, Host, Request};
+use super::following::Following;
+use crate::exec::{self, Host, Request};
 use crate::report::human::{self, printable};
 use crate::report::json;
 
@@ -78,29 +76,13 @@ fn perform(
     warning: Option<Warning>,
     spool: Option<Arc<Spool>>,
 ) -> ResultEnvelope {
-    let progress = Arc::new(Progress::new(&request.executor.record.id));
-    let line = Arc::clone(&progress);
-    let hooks = Hooks {
-        on_fact: Some(Arc::new(move |fact| {
-            line.fact(&fact.fact);
-            if let Some(spool) = &spool {
-                spool.fact(fact);
-            }
-        })),
-        ..Hooks::default()
-    };
-    let is_over = Arc::new(AtomicBool::new(false));
-    let line = Arc::clone(&progress);
-    hooks.cancel.listen(move || {
-        line.cancelling();
-        true
+    let following = Following::new(&request.executor.record.id, move |fact| {
+        if let Some(spool) = &spool {
+            spool.fact(fact);
+        }
     });
-    if let Err(error) = signals::cancel_on_signals(hooks.cancel.clone(), Arc::clone(&is_over)) {
-        say(&format!("signals will not cancel this run: {error}"));
-    }
-    let mut envelope = exec::exec(host, request, &hooks);
-    is_over.store(true, Ordering::Relaxed);
-    progress.end();
+    let mut envelope = exec::exec(host, request, &following.hooks);
+    following.end();
     if let (Some(warning), Data::Run(run)) = (warning, &mut envelope.data) {
         run.run.warnings.insert(0, warning);
     }

@@ -16,6 +16,7 @@ mod doctor;
 mod engine;
 mod events;
 mod exec;
+mod following;
 mod list;
 mod man;
 mod progress;

@@ -1,18 +1,15 @@
 //! `dcli run`: a job in the foreground; its result on standard output.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use dcli_core::exit::{FailureClass, SUCCESS};
 use dcli_core::job::answer::JobReport;
 use dcli_core::job::state::JobState;
 
+use super::answer;
 use super::args_of_jobs::Run;
 use super::engine::spec;
-use super::progress::Progress;
-use super::{answer, signals};
-use crate::exec::Hooks;
+use super::following::Following;
 use crate::job::{Engine, JobError, Spec, WhenFull, run as run_job};
 use crate::report::human::say;
 use crate::report::json;
@@ -31,22 +28,9 @@ pub(super) fn run(args: Run, backend: Option<&str>) -> u8 {
 }
 
 fn perform(engine: &Engine, spec: Spec, when_full: WhenFull) -> Result<JobReport, JobError> {
-    let progress = Arc::new(Progress::new(&spec.request.executor.record.id));
-    let line = Arc::clone(&progress);
-    let hooks =
-        Hooks { on_fact: Some(Arc::new(move |fact| line.fact(&fact.fact))), ..Hooks::default() };
-    let is_over = Arc::new(AtomicBool::new(false));
-    let line = Arc::clone(&progress);
-    hooks.cancel.listen(move || {
-        line.cancelling();
-        true
-    });
-    if let Err(error) = signals::cancel_on_signals(hooks.cancel.clone(), Arc::clone(&is_over)) {
-        say(&format!("dcli: signals will not cancel this job: {error}"));
-    }
-    let ran = run_job(engine, spec, when_full, &hooks);
-    is_over.store(true, Ordering::Relaxed);
-    progress.end();
+    let following = Following::new(&spec.request.executor.record.id, |_| {});
+    let ran = run_job(engine, spec, when_full, &following.hooks);
+    following.end();
     ran
 }
 
