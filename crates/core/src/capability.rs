@@ -14,6 +14,7 @@ use crate::executor::controls::{Contract, Field, Vocabulary};
 use crate::executor::record::{
     LivenessSignal, NativeEnforcement, Record, RungKind, Usage, Verification,
 };
+use crate::job::state::Network;
 
 /// Version of the shape of [`Capabilities`] and [`CapabilityList`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -60,21 +61,6 @@ impl Standing {
     pub fn is_refused(self) -> bool {
         matches!(self, Self::OutOfRange | Self::KnownBad)
     }
-}
-
-/// Whether what a backend runs reaches the network.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Network {
-    /// Nothing stands between its tools and the network.
-    Open,
-    /// The vendor's sandbox was measured to keep its tools off the network.
-    Blocked,
-    /// Nobody measured it.
-    #[default]
-    Unknown,
 }
 
 /// What was found on this machine, as whoever looked brings it along.
