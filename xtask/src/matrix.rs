@@ -65,6 +65,8 @@ const ALL: &[&str] = &[
 ];
 /// The CLIs that announce work in the background.
 const CLAUDE: &[&str] = &["claude-2.1.197", "claude-2.1.332"];
+/// The CLIs that keep a session in a file named after it.
+const KEEPERS: &[&str] = &["claude-2.1.197", "claude-2.1.332", "codex-0.171.0"];
 const BOTH: &[User] = &[User::Root, User::Ordinary];
 const NORMAL: &[&str] = &["normal"];
 
@@ -102,6 +104,8 @@ const EXPECTED: &[Group] = &[
     Group { line: "5", clis: CLAUDE, ..observed("background-work-settled") },
     trials("hostile-trials-pid-namespace"),
     trials("hostile-trials-guardian"),
+    Group { line: "8", ..observed("verbs") },
+    Group { line: "8", clis: KEEPERS, ..observed("session-kept") },
 ];
 
 const fn trials(check: &'static str) -> Group {
@@ -170,7 +174,11 @@ mod tests {
 
     #[test]
     fn every_line_of_the_list_has_cells() {
-        let lines: BTreeSet<&str> = expected().iter().map(|cell| cell.line).collect();
-        assert_eq!(lines.into_iter().collect::<String>(), "1234567");
+        let lines: BTreeSet<u32> =
+            expected().iter().map(|cell| cell.line.parse().unwrap()).collect();
+        assert_eq!(
+            (1..=8).filter(|line| !lines.contains(line)).collect::<Vec<_>>(),
+            Vec::<u32>::new()
+        );
     }
 }

@@ -19,7 +19,6 @@ const BLOCKS: &[Block] = &[
     observed("5", NEVER_OK),
     observed("6", &["benchmarks"]),
     observed("7", BAD_INPUT),
-    observed("8", JOBS_LIVE),
     ended("9", JOBS_KILLED),
     observed("9", JOBS_CUT),
     observed("10", JOBS_CANCELLED),
@@ -31,8 +30,6 @@ const BLOCKS: &[Block] = &[
     observed("15", JOBS_BAD_INPUT),
 ];
 
-/// Real CLIs through every verb.
-const JOBS_LIVE: &[&str] = &[];
 /// SIGKILL of the worker after each effect.
 const JOBS_KILLED: &[&str] = &[];
 /// The journal cut at every byte.

@@ -7,6 +7,7 @@ mod background;
 mod case;
 mod containment;
 mod failures;
+mod jobs;
 mod pool;
 mod scene;
 mod second_figure;

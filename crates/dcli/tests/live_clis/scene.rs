@@ -84,12 +84,24 @@ impl Scene {
 
     /// The same with another program for the vendor's.
     pub(crate) fn exec_program(&self, access: &str, program: &Path) -> Command {
-        let elsewhere = self.room.directory("elsewhere").unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dcli"));
-        command.args(["exec", "--backend", self.case.id().backend(), "--access", access]);
+        self.asking("exec", access, program)
+    }
+
+    /// `dcli exec`, `run` or `submit`.
+    pub(crate) fn asking(&self, verb: &str, access: &str, program: &Path) -> Command {
+        let mut command = self.dcli();
+        command.args([verb, "--backend", self.case.id().backend(), "--access", access]);
         command.arg("--cwd").arg(self.room.work()).arg("--command").arg(program);
         let mark = format!("{}={}", self.marker.name(), self.marker.value());
         command.args(["--env", &mark]).args(self.model_args());
+        command
+    }
+
+    /// `dcli` alone, in the scene's environment and as its user, in another directory than the
+    /// workspace.
+    pub(crate) fn dcli(&self) -> Command {
+        let elsewhere = self.room.directory("elsewhere").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dcli"));
         command.env_clear().envs(self.env.iter().cloned());
         command.env("DCLI_STATE_ROOT", self.room.state());
         command.env("PWD", &elsewhere).current_dir(&elsewhere).stdin(Stdio::null());
