@@ -7,17 +7,17 @@ use dcli_core::executor::record::Record;
 use dcli_core::job::answer::JobReport;
 use dcli_core::job::id::JobId;
 use dcli_core::job::request::JobRequest;
-use dcli_core::job::status::Status;
+use dcli_core::job::status::{SCHEMA_VERSION, Status};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::json;
 
 use super::engine::Engine;
 use super::error::JobError;
-use super::reconcile;
 use super::status::report;
 use super::wait::{Until, Which, wait};
+use super::{fault, reconcile};
 use crate::exec::stamp::now;
-use crate::store::job_dir::JobDir;
+use crate::store::job_dir::{JobDir, RecordError};
 
 /// What a worker gets on top of its ladder to end a tree and to save what is left.
 const MARGIN: Duration = Duration::from_secs(20);
@@ -31,13 +31,15 @@ const AFTER_KILL: Duration = Duration::from_secs(20);
 /// The job does not exist, its record cannot be read or written, or it does not end.
 pub fn cancel(engine: &Engine, id: &JobId) -> Result<JobReport, JobError> {
     let dir = engine.find(id)?;
-    if reconcile::status(engine, &dir)?.state.is_terminal() {
+    let status = reconcile::status(engine, &dir)?;
+    if status.state.is_terminal() {
         return report(engine, &dir);
     }
     let root = engine.writing("a cancel")?;
+    refuse_newer(&dir, &status)?;
     let wish = json!({"schema_version": 1, "at": now(), "by": "user"}).to_string();
     dir.request_cancel(&root, wish.as_bytes()).map_err(|error| JobError::record(id, error))?;
-    let patience = ladder(&dir) + MARGIN;
+    let patience = ladder(&dir) + fault::cancel_margin(MARGIN);
     if !ends_within(engine, id, patience)? {
         kill_worker(&dir)?;
         if !ends_within(engine, id, AFTER_KILL)? {
@@ -45,6 +47,16 @@ pub fn cancel(engine: &Engine, id: &JobId) -> Result<JobReport, JobError> {
         }
     }
     report(engine, &dir)
+}
+
+/// A job of a newer dcli is for that one to end.
+fn refuse_newer(dir: &JobDir, status: &Status) -> Result<(), JobError> {
+    if status.schema_version <= SCHEMA_VERSION {
+        return Ok(());
+    }
+    let path = dir.status_path();
+    let found = status.schema_version;
+    Err(JobError::record(dir.id(), RecordError::NewerFormat { path, found }))
 }
 
 fn ends_within(engine: &Engine, id: &JobId, limit: Duration) -> Result<bool, JobError> {

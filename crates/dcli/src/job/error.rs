@@ -70,6 +70,22 @@ pub enum JobError {
         /// Why.
         reason: String,
     },
+    /// A newer dcli wrote the job's record.
+    #[error("the record of job {id} is newer than this dcli: {reason}")]
+    Newer {
+        /// Which.
+        id: JobId,
+        /// Which file, and its version.
+        reason: String,
+    },
+    /// Which jobs there are cannot be seen, so that nothing is proven about any.
+    #[error("{} cannot be read: {source}", .path.display())]
+    Unlisted {
+        /// Which directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The state root cannot be used.
     #[error(transparent)]
     Root(#[from] RootError),
@@ -136,6 +152,7 @@ impl JobError {
     pub(super) fn record(id: &JobId, error: RecordError) -> Self {
         match error {
             RecordError::Absent(id) => Self::NotFound { id },
+            error if error.is_newer() => Self::Newer { id: id.clone(), reason: error.to_string() },
             error => Self::Unreadable { id: id.clone(), reason: error.to_string() },
         }
     }
@@ -144,7 +161,7 @@ impl JobError {
     pub(super) fn jobs(error: JobsError) -> Self {
         match error {
             JobsError::Absent(id) => Self::NotFound { id },
-            JobsError::Unreadable { path, source } => Self::Io { path, source },
+            JobsError::Unreadable { path, source } => Self::Unlisted { path, source },
         }
     }
 
@@ -195,6 +212,12 @@ impl JobError {
             Self::Unreadable { id, .. } => class(FailureClass::Lock)
                 .coded("unreadable_record")
                 .hint(format!("nothing was changed; see 'dcli debug {id}'")),
+            Self::Newer { .. } => class(FailureClass::Environment)
+                .coded("newer_format")
+                .hint("nothing was changed; use the newer dcli"),
+            Self::Unlisted { .. } => class(FailureClass::Lock)
+                .coded("unreadable_record")
+                .hint("nothing is known of what is in it, and nothing was changed"),
             Self::Root(error) => class(error.class()).coded("state_root").hint(error.remedy()),
             Self::Lock(error) => class(error.class()).hint("nothing was done; try again"),
             Self::Refused { code, .. } => {

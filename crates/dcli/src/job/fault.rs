@@ -1,12 +1,19 @@
 //! Where a test may hold a worker still: after each effect. Only in builds with debug assertions;
 //! release builds never look.
 //!
-//! `DCLI_TEST_FAULT=NAME` stops the worker for ever the first time that the effect NAME was
+//! `DCLI_TEST_FAULT=NAME` stops the worker the first time that the effect NAME was
 //! performed, after it wrote its pid to the file `DCLI_TEST_FAULT_FILE`: whoever waits for that file
-//! kills a process that stands exactly there.
+//! kills a process that stands exactly there. With `DCLI_TEST_FAULT_UNTIL` it goes on once that file
+//! is there.
+
+use std::path::PathBuf;
+use std::time::Duration;
 
 use dcli_core::attempt::Effect as AttemptEffect;
 use dcli_core::job::machine::Effect;
+
+/// Between two looks for the file that lets a held worker go on.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Holds this process still if the test asked for it here.
 pub(super) fn point(name: &str) {
@@ -21,9 +28,18 @@ fn hold() {
         // A test that cannot be told hangs, and says so.
         let _ = crate::store::record::replace(path.as_ref(), pid.as_bytes());
     }
-    loop {
-        std::thread::park();
+    let until = std::env::var_os("DCLI_TEST_FAULT_UNTIL").map(PathBuf::from);
+    while !until.as_ref().is_some_and(|file| file.exists()) {
+        std::thread::park_timeout(LOOK);
     }
+}
+
+/// How long a cancel waits on top of the ladder, where a test says so: milliseconds in
+/// `DCLI_TEST_CANCEL_MARGIN`.
+pub(super) fn cancel_margin(usual: Duration) -> Duration {
+    let asked = cfg!(debug_assertions).then(|| std::env::var("DCLI_TEST_CANCEL_MARGIN").ok());
+    let asked = asked.flatten().and_then(|text| text.parse().ok());
+    asked.map_or(usual, Duration::from_millis)
 }
 
 /// The name of an effect of an attempt.

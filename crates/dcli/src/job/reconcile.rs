@@ -48,7 +48,14 @@ fn is_held(dir: &JobDir) -> Result<bool, JobError> {
 fn in_memory(dir: &JobDir) -> Result<Status, JobError> {
     let journal = dir.journal().map_err(|error| JobError::record(dir.id(), error))?;
     let mut job = Job::fold(&journal).map_err(|error| unreadable(dir, &error))?;
-    if job.stage() != Stage::Over && !is_held(dir)? && job.stage() != Stage::Waiting {
+    if job.stage() == Stage::Over || is_held(dir)? {
+        return Ok(job.status().clone());
+    }
+    if dir.is_cancel_requested() {
+        // Legal everywhere, as a dead worker is.
+        let _ = job.step(&now(), wish());
+    }
+    if job.stage() != Stage::Over && job.stage() != Stage::Waiting {
         let loss = Loss { reason: reason(job.stage()), ..Loss::default() };
         // A dead worker is legal everywhere.
         let _ = job.step(&now(), Input::WorkerGone(Box::new(loss)));
@@ -59,12 +66,19 @@ fn in_memory(dir: &JobDir) -> Result<Status, JobError> {
 /// Ends the job, or starts it again where it only waited.
 fn conclude(engine: &Engine, root: &WritableRoot, dir: &JobDir) -> Result<Status, JobError> {
     let record = |error| JobError::record(dir.id(), error);
-    let writer = match dir.claim(root, engine.redactor(&[])).map_err(record)? {
+    let writer = match dir.claim(root, engine.redactor(&[])) {
         // Its worker lives after all, or somebody else does this at this moment.
-        Claim::Held => return dir.status().map_err(record),
-        Claim::Owned(writer) => writer,
+        Ok(Claim::Held) => return dir.status().map_err(record),
+        Ok(Claim::Owned(writer)) => writer,
+        // What a newer dcli wrote is read here and never written.
+        Err(error) if error.is_newer() => return in_memory(dir),
+        Err(error) => return Err(record(error)),
     };
     let mut case = Case::open(*writer)?;
+    if dir.is_cancel_requested() {
+        // The wish was there before the death was seen, and comes before it.
+        case.step(wish())?;
+    }
     match case.job.stage() {
         Stage::Over => {}
         Stage::Waiting => match revive(engine, &case) {
@@ -101,8 +115,12 @@ impl Case {
     }
 
     fn end(&mut self, loss: Loss) -> Result<(), JobError> {
+        self.step(Input::WorkerGone(Box::new(loss)))
+    }
+
+    fn step(&mut self, input: Input) -> Result<(), JobError> {
         let at = now();
-        let stepped = self.job.step(&at, Input::WorkerGone(Box::new(loss)));
+        let stepped = self.job.step(&at, input);
         for effect in stepped.map_err(|e| JobError::Internal { message: e.to_string() })? {
             if let Effect::Append(event) = effect {
                 append(&mut self.writer, &at, event)?;
@@ -168,6 +186,10 @@ fn begin_again(writer: &mut JobWriter) -> Result<Job, JobError> {
     Ok(job)
 }
 
+fn wish() -> Input {
+    Input::CancelAsked { by: "user".to_owned() }
+}
+
 fn reason(stage: Stage) -> String {
     match stage {
         Stage::Made => "the process that made the job died before a worker had it".to_owned(),
@@ -187,9 +209,6 @@ fn reason(stage: Stage) -> String {
 /// Starts a worker for a job that waits without one.
 fn revive(engine: &Engine, case: &Case) -> Result<(), String> {
     let dir = case.writer.dir();
-    if dir.is_cancel_requested() {
-        return Err("somebody had asked for its end".to_owned());
-    }
     let kept: JobRequest = dir.request().map_err(|error| error.to_string())?;
     let text = serde_json::to_string(&kept).map_err(|error| error.to_string())?;
     if !kept.env_names.is_empty() || text.contains(COVERED) {
