@@ -1,4 +1,4 @@
-//! The README's first command, as it stands there: it has to end well and show its three scenes.
+//! The README's first command, as it stands there: it has to end well and show its four scenes.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,9 +11,13 @@ use crate::{command, evidence};
 
 /// Begins the line that says what came of a scene.
 const STATUS: &str = "status ";
-/// What comes of each scene: a run that succeeds, one cut short, one that never comes back.
-const SCENES: [&str; 3] =
-    ["ok, exit code 0", "executorOutputTruncated, exit code 26", "executorTimedOut, exit code 24"];
+/// What comes of each scene: a run that succeeds, one cut short, one that never comes back, a job.
+const SCENES: [&str; 4] = [
+    "ok, exit code 0",
+    "executorOutputTruncated, exit code 26",
+    "executorTimedOut, exit code 24",
+    "done, exit code 0",
+];
 
 /// Runs the command and keeps its row.
 ///

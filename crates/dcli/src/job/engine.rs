@@ -60,6 +60,17 @@ impl Engine {
         self
     }
 
+    /// What workers and their runs may inherit, instead of this process's own environment. It also
+    /// says whether this is inside a job.
+    #[must_use]
+    pub fn with_ambient(mut self, ambient: Vec<(OsString, OsString)>) -> Self {
+        let job = ambient.iter().find(|(name, _)| name == "DCLI_JOB_ID");
+        self.inside = job.and_then(|(_, id)| id.to_str()?.parse().ok());
+        self.host = self.host.with_ambient(ambient.clone());
+        self.ambient = ambient;
+        self
+    }
+
     /// At most so many run at the same time.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {

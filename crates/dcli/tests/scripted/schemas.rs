@@ -108,12 +108,13 @@ fn a_change_anywhere_in_what_a_backend_can_do_or_a_doctor_saw_is_noticed() {
 }
 
 #[test]
-fn the_demo_prints_envelopes() {
+fn the_demo_prints_envelopes_and_what_the_commands_over_jobs_answer() {
     let outcome = Stage::new([]).dcli().args(["demo", "--json"]).run();
     let lines: Vec<Value> =
         outcome.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((outcome.code(), lines.len()), (0, 3), "{outcome:?}");
-    lines.iter().for_each(|line| fits("envelope", line));
+    let shapes = ["envelope", "envelope", "envelope", "submit", "job", "jobs"];
+    assert_eq!((outcome.code(), lines.len()), (0, shapes.len()), "{outcome:?}");
+    shapes.into_iter().zip(&lines).for_each(|(shape, line)| fits(shape, line));
 }
 
 #[test]

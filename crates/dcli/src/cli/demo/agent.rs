@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 /// The hidden word that makes this program the agent.
 pub(super) const ROLE: &str = "__scripted-agent";
 
+/// What the good part answers.
+pub(super) const ANSWER: &str = "I wrote greeting.txt.";
+
 /// What the agent plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -56,7 +59,7 @@ fn play(part: Part) -> io::Result<()> {
             std::fs::write("greeting.txt", format!("You asked: {prompt}\n"))?;
             say(&json!({"type": "tool_end", "call": "1", "ok": true}))?;
             leave_behind()?;
-            say(&json!({"type": "answer", "text": "I wrote greeting.txt."}))?;
+            say(&json!({"type": "answer", "text": ANSWER}))?;
             say(&json!({"type": "end", "status": "ok", "tokens": 42}))
         }
         Part::Cut => say(&json!({"type": "answer", "text": "Everything is fine."})),

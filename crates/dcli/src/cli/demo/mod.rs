@@ -1,6 +1,7 @@
 //! `dcli demo`: the whole path with a scripted agent, in a scratch directory, each step explained.
 
 mod agent;
+mod job;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -93,15 +94,17 @@ fn play(as_json: bool) -> Result<bool, Trouble> {
     let scratch = tempfile::Builder::new().prefix("dcli-demo-").tempdir().map_err(environment)?;
     let entry = Entry::current().map_err(environment)?;
     let host = Host::new(entry);
-    let mut out = Narrator { as_json };
+    let out = Narrator { as_json };
     out.intro(scratch.path());
     let mut as_announced = true;
     for (number, scene) in SCENES.iter().enumerate() {
-        out.before(number + 1, scene);
-        let envelope = exec(&host, request(scene, scratch.path())?, &hooks(as_json));
+        out.before(number + 1, scene.title, scene.before);
+        let request = request(scene.part, scene.hard_timeout, scratch.path())?;
+        let envelope = exec(&host, request, &hooks(as_json));
         out.after(scene, &envelope);
         as_announced &= envelope.status == scene.status && code(&envelope) == scene.code;
     }
+    as_announced &= job::play(&out, &host, scratch.path())?;
     as_announced &= scratch.path().join("greeting.txt").is_file();
     out.outro();
     Ok(as_announced)
@@ -117,10 +120,9 @@ fn named(code: ErrorCode) -> String {
     written.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-fn request(scene: &Scene, scratch: &Path) -> Result<Request, Trouble> {
+fn request(part: Part, hard_timeout: Duration, scratch: &Path) -> Result<Request, Trouble> {
     let record = Record::from_toml(RECORD, "the demonstration").map_err(environment)?;
-    let record =
-        Record { args: vec![agent::ROLE.to_owned(), scene.part.name().to_owned()], ..record };
+    let record = Record { args: vec![agent::ROLE.to_owned(), part.name().to_owned()], ..record };
     let executor = Executor {
         record: Arc::new(record),
         source: Source::Shipped,
@@ -129,7 +131,7 @@ fn request(scene: &Scene, scratch: &Path) -> Result<Request, Trouble> {
     let mut request = Request::new(executor, "Greet the reader in a file.", scratch);
     request.command = Some(std::env::current_exe().map_err(environment)?);
     request.access = Access::Workspace;
-    request.timeouts.hard = scene.hard_timeout;
+    request.timeouts.hard = hard_timeout;
     Ok(request)
 }
 
@@ -180,11 +182,11 @@ impl Narrator {
         ));
     }
 
-    fn before(&mut self, number: usize, scene: &Scene) {
-        self.tell(&format!("\n{number}. {}\n   {}\n", scene.title, scene.before));
+    fn before(&self, number: usize, title: &str, text: &str) {
+        self.tell(&format!("\n{number}. {title}\n   {text}\n"));
     }
 
-    fn after(&mut self, scene: &Scene, envelope: &ResultEnvelope) {
+    fn after(&self, scene: &Scene, envelope: &ResultEnvelope) {
         if self.as_json {
             // A reader that has gone is a quiet end.
             let _ = json::line(&mut io::stdout().lock(), envelope);
@@ -213,7 +215,9 @@ impl Narrator {
     fn outro(&self) {
         self.tell(
             "\nNow with a real one, if you have it:\n\
-             \n    dcli backends\n    dcli exec --backend codex \"What does this repository do?\"\n\
+             \n    dcli backends\n    dcli exec --backend codex \"What does this repository do?\"\n    \
+             id=$(dcli submit --backend codex \"Find what is slow here.\")\n    \
+             dcli wait $id && dcli read $id\n\
              \nThe envelope that 'dcli exec' prints is the same that you saw in short here.\n",
         );
     }
