@@ -220,6 +220,10 @@ impl Ledger for Failing {
         if self.admits { Ok(Ticket(1)) } else { Err(Self::error().into()) }
     }
 
+    fn would_admit(&self, _: &Caps, _: Cost) -> Result<(), AdmitError> {
+        if self.admits { Ok(()) } else { Err(Self::error().into()) }
+    }
+
     fn settle(&self, _: Ticket, _: Cost) -> Result<(), LedgerError> {
         Err(Self::error())
     }

@@ -112,6 +112,13 @@ pub trait Ledger: Send + Sync {
     /// [`AdmitError`]; nothing was counted.
     fn admit(&self, caps: &Caps, estimate: Cost) -> Result<Ticket, AdmitError>;
 
+    /// Whether [`Ledger::admit`] would count the run now. It counts nothing, so that somebody else
+    /// may be admitted first.
+    ///
+    /// # Errors
+    /// [`AdmitError`].
+    fn would_admit(&self, caps: &Caps, estimate: Cost) -> Result<(), AdmitError>;
+
     /// Ends a run: its estimate is released and `charge` is spent.
     ///
     /// # Errors
@@ -172,6 +179,10 @@ impl Ledger for MemoryLedger {
         let ticket = Ticket(sums.invocations);
         sums.open.insert(ticket, estimate);
         Ok(ticket)
+    }
+
+    fn would_admit(&self, caps: &Caps, estimate: Cost) -> Result<(), AdmitError> {
+        Ok(self.lock().counted().admits(caps, estimate)?)
     }
 
     fn settle(&self, ticket: Ticket, charge: Cost) -> Result<(), LedgerError> {

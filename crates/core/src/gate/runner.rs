@@ -96,6 +96,18 @@ impl<Q, R> Gate<Q, R> {
         Self { caps, ledger, policy, log }
     }
 
+    /// Whether the limits leave room for one run now, thought to cost `estimate`. It counts nothing:
+    /// the run itself may still be refused.
+    ///
+    /// # Errors
+    /// [`Refusal::CapExceeded`] or [`Refusal::Ledger`].
+    pub fn would_admit(&self, estimate: Cost) -> Result<(), Refusal> {
+        self.ledger.would_admit(&self.caps, estimate).map_err(|error| match error {
+            AdmitError::Exceeded(exceeded) => Refusal::CapExceeded(exceeded),
+            AdmitError::Ledger(error) => Refusal::Ledger(error),
+        })
+    }
+
     /// Closes the executor over. Nobody gets at it again but through the gate.
     pub fn runner(&self, choice: Choice, executor: impl Execute<Q, R> + 'static) -> Runner<Q, R> {
         Runner { gate: self.clone(), choice, executor: Box::new(executor) }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::id::{GroupName, JobId, RepoKey};
 use crate::executor::Source;
 use crate::executor::access::Access;
-use crate::executor::controls::Configuration;
+use crate::executor::controls::{Configuration, Wish};
 use crate::gate::Layer;
 
 /// Version of the shape of a [`JobRequest`].
@@ -21,10 +21,10 @@ pub enum ModelRequest {
     /// The backend's default.
     #[default]
     Default,
-    /// By name.
+    /// By name, with options by theirs.
     Named {
-        /// The backend's own name for it.
-        name: String,
+        /// All that was said.
+        wish: Wish,
     },
     /// With typed options.
     Configured {
@@ -68,6 +68,9 @@ pub struct JobRequest {
     pub workspace: String,
     /// What it may change.
     pub access: Access,
+    /// Whether it may run only where that is enforced and proven.
+    #[serde(default)]
+    pub require_enforcement: bool,
     /// Which model.
     pub model: ModelRequest,
     /// Seconds of the whole run.

@@ -52,6 +52,11 @@ impl Lineage {
         Self { depth, backend: found(BACKEND), job }
     }
 
+    /// The job of the nearest worker that belongs to one, and its state root.
+    pub(crate) fn job_around(&self) -> Option<(&OsStr, Option<&OsStr>)> {
+        self.job.as_ref().map(|(job, root)| (job.as_os_str(), root.as_deref()))
+    }
+
     /// The deeper of two. A depth that is no number is the deepest.
     pub(crate) fn or_deeper(self, other: Self) -> Self {
         let deep = |lineage: &Self| lineage.depth.unwrap_or(u32::MAX);

@@ -82,6 +82,12 @@ pub(super) struct Ask {
     /// The model, by the backend's own name for it.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
+    /// How hard the model thinks: codex, claude; values of the backend's own ('dcli capabilities').
+    #[arg(long, value_name = "LEVEL")]
+    pub effort: Option<String>,
+    /// Which variant of the model: opencode; values of the provider's own.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
     /// What the run may change: read-only, workspace or unconfined.
     #[arg(long, value_name = "ACCESS", default_value = "read-only")]
     pub access: Access,
@@ -109,6 +115,9 @@ pub(super) struct Ask {
     /// Demand a containment: pid-namespace, guardian, process-group or none; KIND+: or better.
     #[arg(long, value_name = "KIND", value_parser = requirement)]
     pub containment: Option<Requirement>,
+    /// Run only where the access is enforced and that is proven.
+    #[arg(long)]
+    pub require_enforcement: bool,
     /// Count the run in this group too: caps per group hold for all runs of it.
     #[arg(long, value_name = "NAME")]
     pub group: Option<GroupName>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dcli_contain::Entry;
 use dcli_core::envelope::ErrorCode;
+use dcli_core::executor::controls::Wish;
 use dcli_core::executor::{Executor, Source};
 use dcli_core::fact::Warning;
 use dcli_core::gate::{Choice, Layer};
@@ -51,7 +52,8 @@ fn configured(
     let limits = policy.limits(user);
     let host = Host::new(entry.clone())
         .with_budget(policy.budget(user), group, Arc::new(lost))
-        .with_max_depth(limits.max_depth);
+        .with_max_depth(limits.max_depth)
+        .with_max_descendants(limits.max_descendants);
     (host, limits)
 }
 
@@ -131,13 +133,21 @@ fn request(
         policy.hard_timeout_sec,
         Some(args.hard_timeout_sec.unwrap_or(default.hard)),
     );
+    let options = [("effort", args.effort), ("variant", args.variant)];
+    let options = options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let wish = Wish { model: args.model, options: options.collect() };
+    let model = match wish == Wish::default() {
+        true => ModelChoice::Default,
+        false => ModelChoice::Named(wish),
+    };
     let names = |list: String| -> Vec<String> {
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
     };
     Request {
         chosen_by,
         access: args.access,
-        model: args.model.map_or(ModelChoice::Default, ModelChoice::Named),
+        require_enforcement: args.require_enforcement,
+        model,
         timeouts: Timeouts {
             hard: hard.unwrap_or(default.hard),
             startup: Policy::tighten(policy.startup_timeout_sec, args.startup_timeout_sec),

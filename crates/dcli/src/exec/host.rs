@@ -9,6 +9,7 @@ use dcli_contain::Entry;
 use dcli_core::envelope::ResultEnvelope;
 use dcli_core::gate::{AllowAll, Caps, Gate, MemoryLedger, Silent};
 
+use super::descent::MAX_DESCENDANTS;
 use super::run::Plan;
 use crate::backend::lineage::Lineage;
 use crate::backend::spawn::{ContainedSpawn, Spawn};
@@ -26,6 +27,7 @@ pub struct Host {
     pub(super) ambient: Vec<(OsString, OsString)>,
     pub(super) lineage: Lineage,
     pub(super) max_depth: u32,
+    pub(super) max_descendants: u32,
 }
 
 impl fmt::Debug for Host {
@@ -48,7 +50,14 @@ impl Host {
         let gate = Gate::new(Caps::UNLIMITED, ledger, Arc::new(AllowAll), Arc::new(Silent));
         let ambient: Vec<_> = std::env::vars_os().collect();
         let lineage = Lineage::of(&ambient);
-        Self { spawn, gate, ambient, lineage, max_depth: MAX_DEPTH }
+        Self {
+            spawn,
+            gate,
+            ambient,
+            lineage,
+            max_depth: MAX_DEPTH,
+            max_descendants: MAX_DESCENDANTS,
+        }
     }
 
     /// Every run passes a gate with these caps, counted as long as the process lives.
@@ -79,6 +88,13 @@ impl Host {
     #[must_use]
     pub fn with_max_depth(mut self, max_depth: u32) -> Self {
         self.max_depth = max_depth;
+        self
+    }
+
+    /// How many runs may be alive below one job, instead of [`MAX_DESCENDANTS`].
+    #[must_use]
+    pub fn with_max_descendants(mut self, max_descendants: u32) -> Self {
+        self.max_descendants = max_descendants;
         self
     }
 

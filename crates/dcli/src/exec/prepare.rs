@@ -8,12 +8,12 @@ use std::time::Instant;
 use dcli_core::capability::Standing;
 use dcli_core::envelope::{AccessEnforcement, ErrorCode};
 use dcli_core::executor::access::Access;
-use dcli_core::executor::controls::{ControlRefusal, Launch as ControlLaunch, admit};
 use dcli_core::executor::record::{Native, Record};
 use dcli_core::fact::Warning;
 
 use super::host::Host;
-use super::request::{ModelChoice, Request};
+use super::options::{self, model_arguments};
+use super::request::Request;
 use super::version;
 use crate::backend::environment::{Recipe, environment};
 use crate::backend::lineage::PREFIX;
@@ -24,10 +24,12 @@ use crate::backend::program::{Program, ProgramError, find};
 pub(crate) struct Refusal {
     pub code: ErrorCode,
     pub message: String,
+    /// A valid request, which this backend cannot serve.
+    pub is_unsupported: bool,
 }
 
 pub(crate) fn refuse(code: ErrorCode, message: impl Into<String>) -> Refusal {
-    Refusal { code, message: message.into() }
+    Refusal { code, message: message.into(), is_unsupported: false }
 }
 
 /// A request whose every part was found valid.
@@ -54,6 +56,8 @@ pub(crate) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusa
     refuse_timeouts(request)?;
     let workspace = workspace(&request.workspace)?;
     refuse_names(record, request)?;
+    options::refuse_foreign(record, request)?;
+    refuse_unenforced(record, request)?;
     refuse_recursion(host, record)?;
     let native = record.access.unenforced(request.access);
     let recipe = Recipe {
@@ -72,6 +76,7 @@ pub(crate) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusa
     warnings.extend(wrapper_warning(&program));
     let version = version(host, request, &program.path)?;
     warnings.extend(version_warning(record, version.as_deref()));
+    warnings.extend(options::unproven(record, request, version.as_deref()));
     let model_args = model_arguments(record, request, version.as_deref())?;
     Ok(Prepared {
         asked_at,
@@ -179,6 +184,28 @@ fn refuse_recursion(host: &Host, record: &Record) -> Result<(), Refusal> {
     Err(refuse(ErrorCode::ExecutorCapExceeded, message))
 }
 
+/// Whoever demands enforcement gets it proven, or no run.
+fn refuse_unenforced(record: &Record, request: &Request) -> Result<(), Refusal> {
+    let report = record.access.unenforced_report(request.access);
+    if !request.require_enforcement || report.verified {
+        return Ok(());
+    }
+    let keeper = match report.kind.as_str() {
+        "none" => "nobody enforces it".to_owned(),
+        _ => format!(
+            "only {}'s own sandbox keeps it, which dcli did not verify",
+            record.display_name
+        ),
+    };
+    let message = format!(
+        "this access is to be enforced (--require-enforcement), and {keeper}; nothing was \
+         started; leave the option out to go on with that, and see 'dcli capabilities --backend {} \
+         --json'",
+        record.id
+    );
+    Err(refuse(ErrorCode::ExecutorUnavailable, message))
+}
+
 /// Some CLIs refuse their own argument for root, unless a variable says that it is a sandbox. dcli
 /// sets that variable only where it enforces the access itself.
 fn refuse_root(
@@ -223,10 +250,14 @@ fn wrapper_warning(program: &Program) -> Option<Warning> {
 /// The program's version, where it is known or has to be.
 fn version(host: &Host, request: &Request, program: &Path) -> Result<Option<String>, Refusal> {
     let record = &*request.executor.record;
+    let is_asked = request.demand_version || options::need_version(request);
+    let version = match is_asked {
+        true => version::known(host, record, program),
+        false => version::cached(record, program),
+    };
     if !request.demand_version {
-        return Ok(version::cached(record, program));
+        return Ok(version);
     }
-    let version = version::known(host, record, program);
     let why = match Standing::of(record, version.as_deref()) {
         Standing::OutOfRange => "is outside the range that its record supports",
         Standing::KnownBad => "is known not to work",
@@ -280,38 +311,4 @@ fn program(host: &Host, request: &Request, record: &Record) -> Result<Program, R
         let message = format!("{name} cannot be run: {error}; nothing was started; {remedy}");
         refuse(ErrorCode::ExecutorUnavailable, message)
     })
-}
-
-fn model_arguments(
-    record: &Record,
-    request: &Request,
-    version: Option<&str>,
-) -> Result<Vec<String>, Refusal> {
-    let contract = record.controls.as_ref();
-    let launch = ControlLaunch { version, extra: &request.extra_args, is_shell_shim: false };
-    let configuration = match &request.model {
-        ModelChoice::Configured(configuration) => Some(configuration),
-        ModelChoice::Default | ModelChoice::Named(_) => None,
-    };
-    let typed = admit(contract, configuration, launch).map_err(|error| controls(record, &error))?;
-    let ModelChoice::Named(name) = &request.model else { return Ok(typed) };
-    let Some(contract) = contract else {
-        let message = format!(
-            "backend {} has no model option; nothing was started; leave --model out, or see \
-             'dcli backends --json'",
-            record.id
-        );
-        return Err(refuse(ErrorCode::RequestInvalid, message));
-    };
-    let plain = |c: char| !c.is_whitespace() && !c.is_control();
-    if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
-        let message = "the model is not a plain name; nothing was started; see --model";
-        return Err(refuse(ErrorCode::RequestInvalid, message));
-    }
-    Ok(vec![contract.model.flag.clone(), name.clone()])
-}
-
-fn controls(record: &Record, error: &ControlRefusal) -> Refusal {
-    let message = format!("backend {}: {error}; nothing was started", record.id);
-    refuse(ErrorCode::RequestInvalid, message)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dcli_contain::Requirement;
 use dcli_core::executor::Executor;
 use dcli_core::executor::access::Access;
-use dcli_core::executor::controls::Configuration;
+use dcli_core::executor::controls::{Configuration, Wish};
 use dcli_core::gate::Layer;
 
 use crate::backend::environment::Inherit;
@@ -25,6 +25,8 @@ pub struct Request {
     pub workspace: PathBuf,
     /// What the run may change.
     pub access: Access,
+    /// Run only where the access is enforced and that is proven.
+    pub require_enforcement: bool,
     /// Which model, with which options.
     pub model: ModelChoice,
     /// Time limits.
@@ -56,8 +58,8 @@ pub enum ModelChoice {
     /// The backend's own default: no model argument.
     #[default]
     Default,
-    /// By the backend's own name for it.
-    Named(String),
+    /// By the backend's own name for it, with the backend's own options by theirs.
+    Named(Wish),
     /// A typed configuration, admitted against the record's contract and the version found.
     Configured(Configuration),
 }
@@ -103,6 +105,7 @@ impl Request {
             prompt: prompt.into(),
             workspace: workspace.into(),
             access: Access::default(),
+            require_enforcement: false,
             model: ModelChoice::default(),
             timeouts: Timeouts::default(),
             inherit: Inherit::default(),

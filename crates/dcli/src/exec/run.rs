@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use dcli_core::envelope::{ErrorCode, ResultEnvelope};
-use dcli_core::gate::{Choice, LedgerError, Refusal as GateRefusal};
+use dcli_core::gate::{Choice, Cost, LedgerError, Refusal as GateRefusal};
 
 use super::attempt::Attempting;
+use super::descent::descend;
 use super::finish::{cancelled_before_start, not_counted};
 use super::host::{Hooks, Host};
 use super::prepare::{Prepared, Refusal, prepare, refuse};
@@ -41,9 +42,10 @@ pub(crate) struct Keeping {
 #[must_use]
 pub fn exec(host: &Host, request: Request, hooks: &Hooks) -> ResultEnvelope {
     let witness = Arc::new(Mutex::new(Listener(hooks.on_fact.clone())));
-    match prepare(host, &request) {
+    let prepared = prepare(host, &request);
+    match prepared.and_then(|prepared| Ok((prepared, descend(host)?))) {
         Err(refusal) => envelope_of(refusal),
-        Ok(prepared) => {
+        Ok((prepared, _descent)) => {
             let keeping = Keeping { keep: Keep::Scratch, witness };
             attempt(host, request, prepared, hooks, keeping)
         }
@@ -74,6 +76,11 @@ pub(crate) fn attempt(
         }
         Err(refusal) => envelope_of(gate_refusal(&refusal)),
     }
+}
+
+/// What the gate would refuse right now. It counts nothing.
+pub(crate) fn refused_now(host: &Host) -> Result<(), Refusal> {
+    host.gate.would_admit(Cost::ZERO).map_err(|refusal| gate_refusal(&refusal))
 }
 
 pub(crate) fn envelope_of(refusal: Refusal) -> ResultEnvelope {

@@ -14,7 +14,7 @@ use super::repository::Repository;
 use super::spec::{Spec, created, kept};
 use crate::exec::stamp::now;
 use crate::exec::version::Found;
-use crate::exec::{JobStamp, Prepared, prepare};
+use crate::exec::{Descent, JobStamp, Prepared, descend, prepare, refused_now};
 use crate::store::groups;
 use crate::store::job_writer::JobWriter;
 use crate::store::new_job::NewJob;
@@ -34,8 +34,16 @@ pub(super) fn new_id() -> Result<JobId, JobError> {
     JobId::new(&created, chance).map_err(|error| JobError::Internal { message: error.to_string() })
 }
 
-/// Every check that needs no job. What it refuses leaves nothing behind.
-pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Prepared, JobError> {
+/// A job that may be made.
+pub(super) struct Checked {
+    pub prepared: Prepared,
+    /// Its place among the live runs below the job around it.
+    pub descent: Option<Descent>,
+}
+
+/// Every check that needs no job. What it refuses leaves nothing behind. A cap is looked at here, and
+/// counted when the run starts: of several jobs that are made at once, one too many fails then.
+pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Checked, JobError> {
     let state_root = match spec.delegate {
         true => crate::store::layout::nested(engine.root(), id),
         false => engine.root().to_owned(),
@@ -43,10 +51,11 @@ pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Prep
     spec.request.job = Some(JobStamp { job_id: id.clone(), state_root });
     spec.request.action_id = id.to_string();
     spec.request.demand_version = true;
-    let prepared = prepare(&engine.host, &spec.request)
-        .map_err(|refusal| JobError::Refused { code: refusal.code, message: refusal.message })?;
+    let prepared = prepare(&engine.host, &spec.request).map_err(JobError::refused)?;
     spec.request.workspace.clone_from(&prepared.workspace);
-    Ok(prepared)
+    let descent = descend(&engine.host).map_err(JobError::refused)?;
+    refused_now(&engine.host).map_err(JobError::refused)?;
+    Ok(Checked { prepared, descent })
 }
 
 /// What the backend can do now: frozen, since a job outlives upgrades.

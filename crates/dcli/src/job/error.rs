@@ -10,6 +10,7 @@ use dcli_core::job::status::Status;
 use dcli_core::report::ErrorReport;
 use thiserror::Error;
 
+use crate::exec::Refusal;
 use crate::store::job_dir::RecordError;
 use crate::store::jobs::JobsError;
 use crate::store::lines::JournalError;
@@ -100,6 +101,12 @@ pub enum JobError {
         /// What was wrong.
         message: String,
     },
+    /// The request is valid, and this backend cannot serve it; no job was made.
+    #[error("{message}")]
+    Unsupported {
+        /// What it does not have, and what to do.
+        message: String,
+    },
     /// All places are taken.
     #[error("{message}")]
     NoPlace {
@@ -143,6 +150,15 @@ pub enum JobError {
 }
 
 impl JobError {
+    /// A request that is refused before there is a job.
+    pub(super) fn refused(refusal: Refusal) -> Self {
+        let Refusal { code, message, is_unsupported } = refusal;
+        match is_unsupported {
+            true => Self::Unsupported { message },
+            false => Self::Refused { code, message },
+        }
+    }
+
     /// A file that could not be written or read.
     pub(super) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io { path: path.into(), source }
@@ -223,6 +239,7 @@ impl JobError {
             Self::Refused { code, .. } => {
                 class(code.class()).coded(&code_name(*code)).hint("no job was created")
             }
+            Self::Unsupported { .. } => class(FailureClass::UnsupportedCapability),
             Self::NoPlace { .. } => class(FailureClass::Lock)
                 .coded("no_place")
                 .hint("no job was created; wait for one to end, use 'dcli submit', or --queue"),

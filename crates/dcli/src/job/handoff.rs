@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
 use super::error::JobError;
+use crate::exec::Descent;
 use crate::store::job_writer::JobWriter;
 
 /// How long a worker may take to say that it has the job.
@@ -41,6 +42,7 @@ pub(super) enum Answer {
 pub(super) fn hand_over(
     engine: &Engine,
     writer: &JobWriter,
+    descent: Option<&Descent>,
     secrets: &Secrets,
 ) -> Result<Answer, JobError> {
     let launch = |error: std::io::Error| JobError::WorkerLaunch {
@@ -49,7 +51,10 @@ pub(super) fn hand_over(
     };
     let (ours, theirs) = UnixStream::pair().map_err(launch)?;
     let lease = fcntl_dupfd_cloexec(writer.lease(), 3).map_err(|error| launch(error.into()))?;
-    let null = std::fs::OpenOptions::new().write(true).open("/dev/null").map_err(launch)?;
+    let held = match descent {
+        Some(descent) => descent.copy(),
+        None => std::fs::OpenOptions::new().write(true).open("/dev/null").map(Into::into),
+    };
     let dir = writer.dir();
     engine
         .entry
@@ -57,7 +62,7 @@ pub(super) fn hand_over(
             args: vec![engine.root().into(), dir.repo().as_str().into(), dir.id().as_str().into()],
             env: engine.ambient().to_vec(),
             cwd: engine.root().to_owned(),
-            stdio: [theirs.into(), lease, null.into()],
+            stdio: [theirs.into(), lease, held.map_err(launch)?],
         })
         .map_err(launch)?;
     talk(ours, secrets).map_err(launch)
@@ -83,11 +88,13 @@ pub(super) struct Given {
     pub root: std::path::PathBuf,
     pub lease: OwnedFd,
     pub secrets: Secrets,
+    /// Its place below the job around it, if there is one.
+    pub held: OwnedFd,
     starter: UnixStream,
 }
 
 impl Given {
-    /// Takes what standard input and output hold, and puts the null device in their place.
+    /// Takes what the three standard streams hold, and puts the null device in their place.
     pub(super) fn take(args: &[std::ffi::OsString]) -> std::io::Result<Self> {
         let wrong =
             || std::io::Error::other("a worker is started by dcli, with a job and its lease");
@@ -97,7 +104,9 @@ impl Given {
         let mut starter = UnixStream::from(fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?);
         let lease = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
         rustix::stdio::dup2_stdin(null()?)?;
+        let held = fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?;
         rustix::stdio::dup2_stdout(null()?)?;
+        rustix::stdio::dup2_stderr(null()?)?;
         starter.set_read_timeout(Some(LIMIT))?;
         let mut text = Vec::new();
         starter.read_to_end(&mut text)?;
@@ -106,6 +115,7 @@ impl Given {
             id: parsed(id)?.parse().map_err(|_| wrong())?,
             root: root.into(),
             lease,
+            held,
             secrets: serde_json::from_slice(&text)?,
             starter,
         })

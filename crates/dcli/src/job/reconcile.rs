@@ -12,6 +12,7 @@ use super::engine::Engine;
 use super::error::JobError;
 use super::handoff::{Answer, Secrets, hand_over};
 use super::salvage;
+use crate::exec::descend;
 use crate::exec::stamp::now;
 use crate::store::job_dir::{Claim, JobDir};
 use crate::store::job_writer::JobWriter;
@@ -215,7 +216,8 @@ fn revive(engine: &Engine, case: &Case) -> Result<(), String> {
         let names = kept.env_names.join(", ");
         return Err(format!("with it the values it was given ({names}); submit it again"));
     }
-    match hand_over(engine, &case.writer, &Secrets::default()) {
+    let descent = descend(&engine.host).map_err(|refusal| refusal.message)?;
+    match hand_over(engine, &case.writer, descent.as_ref(), &Secrets::default()) {
         Ok(Answer::Claimed { .. }) => Ok(()),
         Ok(Answer::Failed { reason }) => Err(format!("a new one could not take it: {reason}")),
         Err(error) => Err(error.to_string()),

@@ -2,7 +2,7 @@
 
 use dcli_core::job::answer::JobReport;
 
-use super::create::{Made, check, create, new_id};
+use super::create::{Checked, Made, check, create, new_id};
 use super::engine::Engine;
 use super::error::JobError;
 use super::keeper::Keeper;
@@ -32,7 +32,7 @@ pub fn run(
 ) -> Result<JobReport, JobError> {
     let id = new_id()?;
     let root = engine.writing("a job")?;
-    let prepared = check(engine, &mut spec, &id)?;
+    let Checked { prepared, descent } = check(engine, &mut spec, &id)?;
     let backend = &spec.request.executor.record.id;
     let place = match (take_ahead(&root, &engine.limits, backend), when_full) {
         (Err(error), _) => return Err(JobError::admission(error)),
@@ -44,5 +44,6 @@ pub fn run(
     let keeper = Keeper::new(writer, job, hooks.on_fact.clone());
     let setting = Setting { request: spec.request, hooks: hooks.clone(), place, on_claimed: None };
     let (status, envelope) = Worker::new(engine, root, keeper, setting).work()?;
+    drop(descent);
     Ok(JobReport { status, envelope })
 }

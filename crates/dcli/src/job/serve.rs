@@ -1,6 +1,7 @@
 //! The life of a detached worker.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 
 use dcli_core::job::id::GroupName;
 use dcli_core::job::machine::Job;
@@ -74,6 +75,7 @@ struct Ready {
     root: crate::store::root::WritableRoot,
     keeper: Keeper,
     request: crate::exec::Request,
+    held: OwnedFd,
 }
 
 fn prepare(
@@ -106,11 +108,11 @@ fn prepare(
         JobError::Unreadable { id: id.clone(), reason: format!("request.json: {reason}") }
     })?;
     request.job = Some(JobStamp { job_id: id, state_root });
-    Ok(Ready { engine, root, keeper: Keeper::new(writer, job, None), request })
+    Ok(Ready { engine, root, keeper: Keeper::new(writer, job, None), request, held: given.held })
 }
 
 fn work(ready: Ready, hooks: Hooks, tell: Tell) -> Result<(), JobError> {
-    let Ready { engine, root, keeper, request } = ready;
+    let Ready { engine, root, keeper, request, held } = ready;
     let log = keeper.writer.log(LogName::Worker).ok();
     let setting = Setting {
         request,
@@ -124,6 +126,7 @@ fn work(ready: Ready, hooks: Hooks, tell: Tell) -> Result<(), JobError> {
         })),
     };
     let worked = Worker::new(&engine, root, keeper, setting).work().map(drop);
+    drop(held);
     if let (Err(error), Some(mut log)) = (&worked, log) {
         // The last place where anybody may look.
         let _ = log.push(format!("{error}\n").as_bytes()).and_then(|()| log.finish());

@@ -65,7 +65,7 @@ pub(super) fn created(
     let request = &spec.request;
     let model = match &request.model {
         ModelChoice::Default => None,
-        ModelChoice::Named(name) => Some(name.clone()),
+        ModelChoice::Named(wish) => wish.model.clone(),
         ModelChoice::Configured(configuration) => configuration.model.clone(),
     };
     Created {
@@ -105,7 +105,7 @@ pub(super) fn kept(
     })?;
     let model = match request.model.clone() {
         ModelChoice::Default => ModelRequest::Default,
-        ModelChoice::Named(name) => ModelRequest::Named { name },
+        ModelChoice::Named(wish) => ModelRequest::Named { wish },
         ModelChoice::Configured(configuration) => {
             ModelRequest::Configured { configuration: Box::new(configuration) }
         }
@@ -120,6 +120,7 @@ pub(super) fn kept(
         chosen_by: request.chosen_by,
         workspace: text(&request.workspace)?,
         access: request.access,
+        require_enforcement: request.require_enforcement,
         model,
         hard_timeout_sec: request.timeouts.hard.as_secs_f64(),
         startup_timeout_sec: request.timeouts.startup.map(|limit| limit.as_secs_f64()),
@@ -165,9 +166,10 @@ pub(super) fn restored(
     Ok(Request {
         chosen_by: kept.chosen_by,
         access: kept.access,
+        require_enforcement: kept.require_enforcement,
         model: match kept.model {
             ModelRequest::Default => ModelChoice::Default,
-            ModelRequest::Named { name } => ModelChoice::Named(name),
+            ModelRequest::Named { wish } => ModelChoice::Named(wish),
             ModelRequest::Configured { configuration } => ModelChoice::Configured(*configuration),
         },
         timeouts: Timeouts {

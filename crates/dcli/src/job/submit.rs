@@ -2,7 +2,7 @@
 
 use dcli_core::job::answer::{SCHEMA_VERSION, Submitted};
 
-use super::create::{Made, check, create, new_id};
+use super::create::{Checked, Made, check, create, new_id};
 use super::engine::Engine;
 use super::error::JobError;
 use super::handoff::{Answer, Secrets, hand_over};
@@ -17,11 +17,11 @@ use super::spec::Spec;
 pub fn submit(engine: &Engine, mut spec: Spec) -> Result<Submitted, JobError> {
     let id = new_id()?;
     let root = engine.writing("a job")?;
-    let prepared = check(engine, &mut spec, &id)?;
+    let Checked { prepared, descent } = check(engine, &mut spec, &id)?;
     let Made { writer, .. } = create(engine, &root, &id, &spec, &prepared)?;
     let secrets = Secrets { env: spec.request.env.clone() };
     let dir = writer.dir().clone();
-    let handed = hand_over(engine, &writer, &secrets);
+    let handed = hand_over(engine, &writer, descent.as_ref(), &secrets);
     drop(writer);
     match handed {
         Ok(Answer::Claimed { state }) => Ok(Submitted {

@@ -164,6 +164,35 @@ pub fn nested(root: &Path, id: &JobId) -> PathBuf {
     all_nested(root).join(id.as_str())
 }
 
+/// The state root that all others lie in, and the first job of the line whose last one is `job`: a
+/// store of a job's own is called by that job.
+#[must_use]
+pub fn outermost(root: &Path, job: JobId) -> (PathBuf, JobId) {
+    let (mut root, mut first) = (root, job);
+    while let Some((outer, id)) = around(root) {
+        (root, first) = (outer, id);
+    }
+    (root.to_owned(), first)
+}
+
+/// The state root that the environment names, or the one that it lies in.
+///
+/// # Errors
+/// No variable names a directory.
+pub fn outermost_root() -> io::Result<PathBuf> {
+    let mut root = state_root()?;
+    while let Some((outer, _)) = around(&root) {
+        root = outer.to_owned();
+    }
+    Ok(root)
+}
+
+fn around(root: &Path) -> Option<(&Path, JobId)> {
+    let id = root.file_name()?.to_str()?.parse().ok()?;
+    let nested = root.parent().filter(|parent| parent.ends_with("nested"))?;
+    Some((nested.parent()?, id))
+}
+
 /// Where runs are counted.
 #[must_use]
 pub fn ledger(root: &Path) -> PathBuf {

@@ -124,13 +124,13 @@ pub fn take_descendant(
     root: &WritableRoot,
     root_job: &JobId,
     most: usize,
-) -> Result<Option<SlotGuard>, AdmissionError> {
+) -> Result<Option<Lease>, AdmissionError> {
     let directory = layout::descendants(root.path(), root_job);
     for number in 0..most {
         let path = directory.join(number.to_string());
         let taken = slot(&path).map_err(|source| AdmissionError::Io { path, source })?;
-        if let Some(slot) = taken {
-            return Ok(Some(SlotGuard { _slots: vec![slot] }));
+        if taken.is_some() {
+            return Ok(taken);
         }
     }
     Ok(None)

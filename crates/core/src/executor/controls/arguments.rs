@@ -1,8 +1,10 @@
 //! From a configuration to native arguments.
 
+use std::collections::BTreeMap;
+
 use super::collision::refuse_collisions;
 use super::contract::{Contract, Field, ModelForm, RESERVED_FIELDS, is_token};
-use super::{Configuration, ControlRefusal};
+use super::{Configuration, ControlRefusal, Wish};
 
 /// What is known of the run that controls are admitted for.
 #[derive(Debug, Clone, Copy)]
@@ -71,12 +73,58 @@ pub fn native_arguments(
         let name = model_name(contract.model.form, model, configuration.provider.as_deref())?;
         arguments.extend([contract.model.flag.clone(), name]);
     }
-    for field in &contract.fields {
-        if let Some(value) = configuration.fields.get(&field.name) {
-            arguments.extend(field.arguments(value));
-        }
-    }
+    arguments.extend(options(contract, &configuration.fields));
     Ok(arguments)
+}
+
+/// The native arguments of what a person asks for: the model first, then the options in the
+/// contract's order.
+///
+/// # Errors
+/// [`ControlRefusal`]: there is no contract, it has no such option, or a value is none of its own.
+pub fn wished_arguments(
+    contract: Option<&Contract>,
+    wish: &Wish,
+) -> Result<Vec<String>, ControlRefusal> {
+    if *wish == Wish::default() {
+        return Ok(Vec::new());
+    }
+    let contract = contract.ok_or(ControlRefusal::NoControls)?;
+    for (name, value) in &wish.options {
+        fit(field(contract, name)?, value)?;
+    }
+    let mut arguments = Vec::new();
+    if let Some(model) = &wish.model {
+        if !is_token(model) {
+            return Err(ControlRefusal::UnfitModel);
+        }
+        arguments.extend([contract.model.flag.clone(), model.clone()]);
+    }
+    arguments.extend(options(contract, &wish.options));
+    Ok(arguments)
+}
+
+fn options<'a>(
+    contract: &'a Contract,
+    values: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = String> + 'a {
+    let set = contract.fields.iter().filter_map(|field| Some((field, values.get(&field.name)?)));
+    set.flat_map(|(field, value)| field.arguments(value))
+}
+
+fn field<'a>(contract: &'a Contract, name: &str) -> Result<&'a Field, ControlRefusal> {
+    contract.fields.iter().find(|field| field.name == name).ok_or_else(|| {
+        let known = contract.fields.iter().map(|field| field.name.clone()).collect();
+        ControlRefusal::UnknownField { known }
+    })
+}
+
+fn fit(field: &Field, value: &str) -> Result<(), ControlRefusal> {
+    if field.vocabulary.holds(value) {
+        return Ok(());
+    }
+    let vocabulary = field.vocabulary.clone();
+    Err(ControlRefusal::UnfitValue { field: field.name.clone(), vocabulary })
 }
 
 fn refuse_version(
@@ -112,22 +160,15 @@ fn refuse_fields(contract: &Contract, configuration: &Configuration) -> Result<(
         if let Some(field) = RESERVED_FIELDS.iter().find(|reserved| *reserved == name) {
             return Err(ControlRefusal::ReservedField { field });
         }
-        let Some(field) = contract.fields.iter().find(|field| field.name == *name) else {
-            let known = contract.fields.iter().map(|field| field.name.clone()).collect();
-            return Err(ControlRefusal::UnknownField { known });
-        };
-        let field_name = || field.name.clone();
-        if !field.vocabulary.holds(value) {
-            let vocabulary = field.vocabulary.clone();
-            return Err(ControlRefusal::UnfitValue { field: field_name(), vocabulary });
-        }
+        let field = field(contract, name)?;
+        fit(field, value)?;
         let is_supported = configuration.receipts.iter().any(|receipt| {
             receipt.field == *name
                 && receipt.model == configuration.model
                 && !receipt.source.trim().is_empty()
         });
         if !is_supported {
-            return Err(ControlRefusal::MissingReceipt { field: field_name() });
+            return Err(ControlRefusal::MissingReceipt { field: field.name.clone() });
         }
     }
     Ok(())

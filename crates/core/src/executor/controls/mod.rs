@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use arguments::{Launch, admit, build_model_arguments, native_arguments};
+pub use arguments::{Launch, admit, build_model_arguments, native_arguments, wished_arguments};
 pub use collision::refuse_collisions;
 pub use contract::{
     AnyToken, Contract, ContractError, Field, ModelArgument, ModelForm, RESERVED_FIELDS, Spelling,
@@ -36,6 +36,18 @@ pub struct Configuration {
     pub receipts: Vec<Receipt>,
     /// The executor version that this was resolved for; none binds it to no version.
     pub executor_version: Option<String>,
+}
+
+/// What a person asks for in so many words. Who writes a model or an option by its name vouches for
+/// it: names and values are held to the contract, versions and models are not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wish {
+    /// The model, by the backend's own name for it; none leaves the choice to the backend.
+    pub model: Option<String>,
+    /// The backend's own options by the names that its contract gives them.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
 }
 
 /// The host's evidence that a model supports a field. It says nothing about executor versions:

@@ -130,14 +130,7 @@ impl DurableLedger {
         (caps, estimate): (&Caps, Cost),
     ) -> Result<(Ticket, Held), AdmitError> {
         let accounts = Account::of(&slip);
-        for account in &accounts {
-            let counted = book.sheet(account)?.counted(concurrent);
-            let (scope, whose) = account.scope();
-            self.budget.admits((scope, &whose), &counted, estimate)?;
-            if matches!(account, Account::Day(_)) {
-                counted.admits(caps, estimate)?;
-            }
-        }
+        self.room(book, (&accounts, concurrent), (caps, estimate))?;
         let first = (self.clock)().as_nanosecond().unsigned_abs() as u64;
         let since = slip.since.clone();
         let issued = Held::issue(&book.tickets(), first, slip);
@@ -153,6 +146,24 @@ impl DurableLedger {
                 Err(error.into())
             }
         }
+    }
+
+    /// Under the lock: whether every account leaves room.
+    fn room(
+        &self,
+        book: &mut Book,
+        (accounts, concurrent): (&[Account], u64),
+        (caps, estimate): (&Caps, Cost),
+    ) -> Result<(), AdmitError> {
+        for account in accounts {
+            let counted = book.sheet(account)?.counted(concurrent);
+            let (scope, whose) = account.scope();
+            self.budget.admits((scope, &whose), &counted, estimate)?;
+            if matches!(account, Account::Day(_)) {
+                counted.admits(caps, estimate)?;
+            }
+        }
+        Ok(())
     }
 
     /// The charge is kept first: whoever finds the ticket after a crash settles what is left with it.
@@ -196,6 +207,17 @@ impl Ledger for DurableLedger {
         let (ticket, held) = admitted?;
         self.held().insert(ticket, held);
         Ok(ticket)
+    }
+
+    fn would_admit(&self, caps: &Caps, estimate: Cost) -> Result<(), AdmitError> {
+        let slip = Slip::new(self.group.clone(), format!("{:.3}", (self.clock)()));
+        let accounts = Account::of(&slip);
+        let mut book = self.book()?;
+        let (live, lost) = book.sweep(&accounts)?;
+        let room = self.room(&mut book, (&accounts, live.len() as u64), (caps, estimate));
+        drop(book);
+        self.report(lost);
+        room
     }
 
     fn settle(&self, ticket: Ticket, charge: Cost) -> Result<(), LedgerError> {
