@@ -65,8 +65,9 @@ const ALL: &[&str] = &[
 ];
 /// The CLIs that announce work in the background.
 const CLAUDE: &[&str] = &["claude-2.1.197", "claude-2.1.332"];
-/// The CLIs that keep a session in a file named after it.
-const KEEPERS: &[&str] = &["claude-2.1.197", "claude-2.1.332", "codex-0.171.0"];
+/// The CLIs that go through every verb of jobs, and those that are one job.
+const MAIN: &[&str] = &["claude-2.1.197", "claude-2.1.332", "codex-0.171.0"];
+const OTHERS: &[&str] = &["opencode-1.18.33", "qwen-0.15.10", "gemini-0.61.0"];
 const BOTH: &[User] = &[User::Root, User::Ordinary];
 const NORMAL: &[&str] = &["normal"];
 
@@ -104,8 +105,9 @@ const EXPECTED: &[Group] = &[
     Group { line: "5", clis: CLAUDE, ..observed("background-work-settled") },
     trials("hostile-trials-pid-namespace"),
     trials("hostile-trials-guardian"),
-    Group { line: "8", ..observed("verbs") },
-    Group { line: "8", clis: KEEPERS, ..observed("session-kept") },
+    Group { line: "8", clis: MAIN, ..observed("verbs") },
+    Group { line: "8", clis: MAIN, ..observed("session-kept") },
+    Group { line: "8", clis: OTHERS, users: &[User::Ordinary], ..observed("one-job") },
 ];
 
 const fn trials(check: &'static str) -> Group {
