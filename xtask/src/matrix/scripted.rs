@@ -41,11 +41,11 @@ const JOBS_CROWD: &[&str] = &[];
 /// Readers inside a job, in another pid namespace, and in a loop.
 const JOBS_WATCHED: &[&str] = &[];
 /// The field notes at job level.
-const JOBS_FIELD: &[&str] = &[];
+const JOBS_FIELD: &[&str] = &["job-field-06", "job-caps-group", "job-caps-day"];
 /// Those of them that leave processes behind.
 const JOBS_FIELD_ENDED: &[&str] = &[];
 /// Bad input to the commands over jobs.
-const JOBS_BAD_INPUT: &[&str] = &[];
+const JOBS_BAD_INPUT: &[&str] = &["job-foreign-option", "job-require-enforcement"];
 
 /// Each fault of the field notes that a one-shot run can meet.
 const FIELD: &[&str] = &[

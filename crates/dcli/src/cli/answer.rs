@@ -26,6 +26,15 @@ pub(super) fn show_bytes(bytes: &[u8]) -> u8 {
     printed(json::bytes(&mut io::stdout().lock(), bytes))
 }
 
+/// Refuses a choice of backend where a command takes the jobs of all: it would do more than it says.
+/// A command that is given a job's id takes that job, whichever name it is called by.
+pub(super) fn of_all_backends(chosen: Option<&str>) -> Result<(), ErrorReport> {
+    let Some(backend) = chosen else { return Ok(()) };
+    let message = format!("this takes jobs of all backends, not those of {backend} alone");
+    Err(ErrorReport::of_class(FailureClass::UsageError, message)
+        .hint("nothing was done; call it as 'dcli', without --backend, or name jobs by their ids"))
+}
+
 /// Says what was wrong on standard error, with `as_json` on standard output too.
 pub(super) fn fail(as_json: bool, report: &ErrorReport) -> u8 {
     if as_json {

@@ -2,7 +2,7 @@
 
 use dcli_core::job::answer::CleanupReport;
 
-use super::answer;
+use super::answer::{self, of_all_backends};
 use super::args_of_jobs::Cleanup;
 use super::engine::engine;
 use super::list::directory;
@@ -11,10 +11,10 @@ use crate::report::human::{bytes, say};
 use crate::report::table::Table;
 
 /// Runs the subcommand; its answer is the exit code.
-pub(super) fn run(args: &Cleanup) -> u8 {
+pub(super) fn run(args: &Cleanup, backend: Option<&str>) -> u8 {
     let rule = Rule { older_than: args.older_than, beyond: args.keep };
     let mode = if args.dry_run { CleanupMode::DryRun } else { CleanupMode::Remove };
-    let cleaned = engine().and_then(|engine| {
+    let cleaned = of_all_backends(backend).and_then(|()| engine()).and_then(|engine| {
         let directory = directory(args.all_repos, args.cwd.as_ref())?;
         cleanup(&engine, directory.as_deref(), &rule, mode).map_err(|error| error.report())
     });

@@ -6,7 +6,7 @@ use dcli_core::exit::{FailureClass, SUCCESS};
 use dcli_core::job::answer::{JobReport, Listing, SCHEMA_VERSION};
 use dcli_core::report::ErrorReport;
 
-use super::answer;
+use super::answer::{self, of_all_backends};
 use super::args_of_jobs::Wait;
 use super::engine::engine;
 use super::progress::Waiting;
@@ -15,8 +15,9 @@ use crate::report::human::say;
 use crate::report::job;
 
 /// Runs the subcommand; its answer is the exit code.
-pub(super) fn run(args: &Wait) -> u8 {
-    let waited = which(args).and_then(|which| {
+pub(super) fn run(args: &Wait, backend: Option<&str>) -> u8 {
+    let no_choice = if args.ids.is_empty() { of_all_backends(backend) } else { Ok(()) };
+    let waited = no_choice.and_then(|()| which(args)).and_then(|which| {
         let engine = engine()?;
         let until = if args.any { Until::Any } else { Until::All };
         let line = Arc::new(Waiting::new());

@@ -169,7 +169,7 @@ fn a_variable_or_model_that_is_none_is_refused() {
         refused(&stage, stage.exec("codex").arg(model).words("x"), INVALID, &["model"]);
     }
     let exec = Dialect::of("unseen-single").exec(&stage).args(["--model", "m"]).words("x");
-    refused(&stage, exec, INVALID, &["unseen-single", "--model", "dcli backends"]);
+    refused(&stage, exec, INVALID, &["unseen-single", "--model", "dcli capabilities"]);
     refused(&stage, stage.exec("codex").args(["--access", "all"]).words("x"), INVALID, &["all"]);
     refused(
         &stage,

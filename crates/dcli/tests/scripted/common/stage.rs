@@ -66,7 +66,9 @@ impl Stage {
     /// Puts another script in place. It begins with the record of what the agent was given.
     pub(crate) fn play(&self, steps: impl IntoIterator<Item = Step>) {
         let first = Step::Record(self.path("tmp/seen.json"));
-        let script = Script::of(std::iter::once(first).chain(steps));
+        // A job asks for the version: no step may be taken for that.
+        let version = Some("none".to_owned());
+        let script = Script { version, ..Script::of(std::iter::once(first).chain(steps)) };
         self.room.file("script.json", &serde_json::to_string(&script).unwrap()).unwrap();
     }
 
