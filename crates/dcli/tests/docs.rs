@@ -7,8 +7,10 @@ use dcli::model::envelope::ErrorCode;
 use dcli::model::executor::Record;
 use dcli::model::executor::argv::{Scoped, command_line};
 use dcli::model::exit::FailureClass;
+use dcli::model::job::state::JobState;
 use dcli::model::report::ErrorReport;
 use dcli::model::schema::SHAPES;
+use dcli::store::attempt::{AttemptDir, LogName};
 
 fn page(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -129,11 +131,55 @@ fn the_page_lists_every_schema_with_what_prints_it() {
 }
 
 #[test]
+fn the_page_on_jobs_has_every_state_with_its_exit_code() {
+    let text = page("docs/jobs.md");
+    let life = text.split("## Life").nth(1).unwrap().split("\n## ").next().unwrap();
+    let documented = rows(life, |cell| cell != "state" && !cell.starts_with('-'));
+    let names: Vec<&str> = documented.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(names, JobState::ALL.map(JobState::name));
+    for (state, row) in JobState::ALL.into_iter().zip(&documented) {
+        let code = match state {
+            JobState::Failed => "the code of its failure".to_owned(),
+            state if state.is_terminal() => state.exit_code(None).to_string(),
+            _ => String::new(),
+        };
+        assert_eq!(row[2], code, "{state}");
+    }
+}
+
+#[test]
+fn the_page_on_jobs_names_the_files_of_a_job() {
+    let text = page("docs/jobs.md");
+    let disk = text.split("## On the disk").nth(1).unwrap().split("\n## ").next().unwrap();
+    let documented = rows(disk, |cell| cell != "name" && !cell.starts_with('-'));
+    let documented: Vec<&str> = documented.iter().map(|row| row[0].as_str()).collect();
+    let attempt = AttemptDir::of(Path::new(""), 1);
+    let logs = [LogName::Stdout, LogName::Stderr, LogName::Worker].map(|name| attempt.log(name));
+    let of_attempt = [
+        attempt.prompt(),
+        attempt.result(),
+        attempt.command(),
+        attempt.envelope(),
+        attempt.facts(),
+    ];
+    let while_it_runs = [attempt.lease(), attempt.capture(), attempt.tmp()];
+    let coded: Vec<String> = of_attempt
+        .iter()
+        .chain(&logs)
+        .chain(&while_it_runs)
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_eq!(documented[..4], ["journal.jsonl", "status.json", "request.json", "cancel.request"]);
+    assert_eq!(documented[4..], coded);
+}
+
+#[test]
 fn every_link_of_the_pages_leads_to_a_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let pages = [
         "records",
         "envelope",
+        "jobs",
         "json",
         "containment",
         "configuration",

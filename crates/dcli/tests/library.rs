@@ -326,10 +326,9 @@ fn model_controls_are_refused_without_evidence_and_without_echoing_the_value() {
     assert!(!format!("{envelope:?}").contains("very-private-model"));
 }
 
-#[test]
-fn the_example_program_runs_a_backend_contained() {
-    let directory = tempfile::tempdir().unwrap();
-    let program = directory.path().join("codex");
+/// A program that answers OK in the words of codex.
+fn codex_in(directory: &Path) -> PathBuf {
+    let program = directory.join("codex");
     let stream = concat!(
         "#!/bin/sh\ncat >/dev/null\n",
         r#"echo '{"type":"thread.started","thread_id":"t"}'"#,
@@ -342,8 +341,20 @@ fn the_example_program_runs_a_backend_contained() {
     std::fs::write(&program, stream).unwrap();
     let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
     std::fs::set_permissions(&program, mode).unwrap();
-    let example = Path::new(env!("CARGO_BIN_EXE_dcli")).with_file_name("examples").join("embed");
-    let output = std::process::Command::new(example)
+    program
+}
+
+/// A built example program.
+fn example(name: &str) -> std::process::Command {
+    let directory = Path::new(env!("CARGO_BIN_EXE_dcli")).with_file_name("examples");
+    std::process::Command::new(directory.join(name))
+}
+
+#[test]
+fn the_example_program_runs_a_backend_contained() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = codex_in(directory.path());
+    let output = example("embed")
         .args(["codex", "Say OK."])
         .arg(&program)
         .current_dir(directory.path())
@@ -356,4 +367,27 @@ fn the_example_program_runs_a_backend_contained() {
     assert_eq!(envelope.status, Status::Ok, "{envelope:?}");
     assert_eq!(envelope.run().unwrap().usage, Some(3));
     assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn the_example_of_jobs_hands_two_over_and_reads_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = codex_in(directory.path());
+    // The state root has to lie outside the directory that is worked in.
+    let work = directory.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    let output = example("jobs")
+        .args(["codex", "Say OK.", "Say it again."])
+        .env("BACKEND_PROGRAM", &program)
+        .env("DCLI_STATE_ROOT", directory.path().join("state"))
+        .env("XDG_CONFIG_HOME", directory.path().join("configuration"))
+        .current_dir(&work)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let read = said.lines().filter(|line| line.ends_with(": OK"));
+    assert_eq!(read.count(), 2, "{said}{told}");
+    assert!(told.ends_with("2 jobs in all\n"), "{told}");
 }

@@ -27,6 +27,16 @@ const AFTER_KILL: Duration = Duration::from_secs(20);
 /// Asks the job to end and waits until it has: for as long as the rungs of its backend may take. A
 /// worker that does not answer is killed, which ends its tree. A job that has ended is left as it is.
 ///
+/// ```no_run
+/// use dcli::job::{Engine, cancel};
+/// # use dcli::model::job::id::JobId;
+/// # fn example(engine: &Engine, id: &JobId) -> Result<(), dcli::job::JobError> {
+/// let report = cancel(engine, id)?;
+/// println!("{}; alive: {:?}", report.status.state, report.status.containment_survivors);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// The job does not exist, its record cannot be read or written, or it does not end.
 pub fn cancel(engine: &Engine, id: &JobId) -> Result<JobReport, JobError> {

@@ -24,6 +24,19 @@ pub enum Mode {
 /// Removes, or names, the jobs of one repository or of all that `rule` lets go. What is busy,
 /// damaged or not ended stays and is named.
 ///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use dcli::job::{CleanupMode, Engine, Rule, cleanup};
+/// # fn example(engine: &Engine) -> Result<(), dcli::job::JobError> {
+/// let week = Duration::from_secs(7 * 24 * 3600);
+/// let rule = Rule { older_than: Some(week), beyond: None };
+/// let report = cleanup(engine, None, &rule, CleanupMode::DryRun)?;
+/// println!("{} jobs, {} bytes", report.removed.len(), report.bytes);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// The state root cannot be used, or this process is inside one of its jobs.
 pub fn cleanup(

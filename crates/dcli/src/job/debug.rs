@@ -25,6 +25,16 @@ const DEPTH: usize = 6;
 
 /// Everything about the job. What cannot be read is named, and the rest is there.
 ///
+/// ```no_run
+/// use dcli::job::{Engine, debug};
+/// # use dcli::model::job::id::JobId;
+/// # fn example(engine: &Engine, id: &JobId) -> Result<(), dcli::job::JobError> {
+/// let bundle = debug(engine, id)?;
+/// println!("{} events, {} files", bundle.journal.len(), bundle.files.len());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// The job does not exist.
 pub fn debug(engine: &Engine, id: &JobId) -> Result<DebugBundle, JobError> {

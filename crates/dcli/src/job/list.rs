@@ -44,6 +44,18 @@ pub struct Listed {
 /// The jobs of the repository that `directory` lies in, or of all repositories. Those that wait
 /// without a worker get one.
 ///
+/// ```no_run
+/// use dcli::job::{Engine, Filter, list};
+/// use dcli::model::job::state::JobState;
+/// # fn example(engine: &Engine) -> Result<(), dcli::job::JobError> {
+/// let failed = Filter { states: vec![JobState::Failed], ..Filter::default() };
+/// for status in list(engine, None, &failed)?.listing.jobs {
+///     println!("{}: {:?}", status.job_id, status.failure_reason);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// The state root cannot be used.
 pub fn list(

@@ -20,6 +20,16 @@ pub struct Answer {
 /// The result of a job. With `partial`, also of one that failed, was cancelled or died, if it left
 /// any.
 ///
+/// ```no_run
+/// use dcli::job::{Engine, read};
+/// # use dcli::model::job::id::JobId;
+/// # fn example(engine: &Engine, id: &JobId) -> Result<(), dcli::job::JobError> {
+/// let answer = read(engine, id, false)?;
+/// println!("{}", String::from_utf8_lossy(&answer.result));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// It has not ended, ended otherwise, or has no result.
 pub fn read(engine: &Engine, id: &JobId, partial: bool) -> Result<Answer, JobError> {

@@ -22,6 +22,16 @@ pub enum WhenFull {
 
 /// Runs a job and answers with how it ended. Facts go to `hooks` as they come.
 ///
+/// ```no_run
+/// use dcli::exec::Hooks;
+/// use dcli::job::{Engine, Spec, WhenFull, run};
+/// # fn example(engine: &Engine, spec: Spec) -> Result<(), dcli::job::JobError> {
+/// let report = run(engine, spec, WhenFull::Queue, &Hooks::default())?;
+/// println!("{} is {}", report.status.job_id, report.status.state);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// [`JobError`]; but for [`JobError::Io`] no job was made.
 pub fn run(

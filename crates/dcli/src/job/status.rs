@@ -10,6 +10,16 @@ use crate::store::job_dir::JobDir;
 
 /// Where the job stands, with its envelope once it has ended.
 ///
+/// ```no_run
+/// use dcli::job::{Engine, status};
+/// # use dcli::model::job::id::JobId;
+/// # fn example(engine: &Engine, id: &JobId) -> Result<(), dcli::job::JobError> {
+/// let report = status(engine, id)?;
+/// println!("{}, {:?} tokens", report.status.state, report.status.tokens.total);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// It does not exist, or its record cannot be read.
 pub fn status(engine: &Engine, id: &JobId) -> Result<JobReport, JobError> {

@@ -12,6 +12,16 @@ use super::spec::Spec;
 /// Makes a job and hands it to a worker of its own. When this returns, the worker has it and runs
 /// it or waits for a place.
 ///
+/// ```no_run
+/// use dcli::job::{Engine, Spec, submit};
+/// # fn example(engine: &Engine, mut spec: Spec) -> Result<(), dcli::job::JobError> {
+/// spec.label = "the slow parser".parse().ok();
+/// let made = submit(engine, spec)?;
+/// println!("{} is {}", made.job_id, made.state);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// [`JobError`]; but for [`JobError::WorkerLaunch`] with a job, none was made.
 pub fn submit(engine: &Engine, mut spec: Spec) -> Result<Submitted, JobError> {

@@ -22,6 +22,18 @@ const CHUNK: usize = 64 * 1024;
 /// Gives each fact of the job to `each`, in their order. With `follow`, goes on until the job has
 /// ended; `each` ends it earlier by answering false.
 ///
+/// ```no_run
+/// use dcli::job::{Engine, tail};
+/// # use dcli::model::job::id::JobId;
+/// # fn example(engine: &Engine, id: &JobId) -> Result<(), dcli::job::JobError> {
+/// tail::facts(engine, id, true, |line| {
+///     println!("{} {:?}", line.at, line.fact);
+///     true // go on
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// The job does not exist, or its record cannot be read.
 pub fn facts(
@@ -48,6 +60,17 @@ pub fn facts(
 
 /// Gives the backend's own output to `each`, redacted, in pieces. With `follow`, goes on until the
 /// job has ended; `each` ends it earlier by answering false.
+///
+/// ```no_run
+/// use std::io::Write;
+///
+/// use dcli::job::{Engine, tail};
+/// # use dcli::model::job::id::JobId;
+/// # fn example(engine: &Engine, id: &JobId) -> Result<(), dcli::job::JobError> {
+/// tail::raw(engine, id, false, |bytes| std::io::stdout().write_all(bytes).is_ok())?;
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// The job does not exist, or its log cannot be read.

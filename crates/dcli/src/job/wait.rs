@@ -70,6 +70,20 @@ impl Waited {
 
 /// Waits up to `limit`. `on_change` hears of every job that changed, as it changes.
 ///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use dcli::job::{Engine, Until, Which, wait};
+/// # fn example(engine: &Engine) -> Result<(), dcli::job::JobError> {
+/// let hour = Duration::from_secs(3600);
+/// let waited = wait(engine, &Which::Active, Until::All, hour, |status| {
+///     println!("{} is {}", status.job_id, status.state);
+/// })?;
+/// println!("{}", waited.exit_code());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// A job does not exist, or its record cannot be read.
 pub fn wait(
