@@ -72,7 +72,8 @@ pub struct Finding {
     pub problem: Option<String>,
     /// Its version.
     pub version: Option<String>,
-    /// The rungs of containment of this host, the strongest first.
+    /// The rungs of containment of this host, the strongest first. A job's own snapshot leaves them
+    /// out: its `containment` is the one that holds it.
     pub containment: Vec<RungCapability>,
 }
 

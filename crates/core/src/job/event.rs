@@ -180,7 +180,9 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether it must be on the disk before anything follows from it.
+    /// Whether it must be on the disk before anything follows from it. What is not is there with
+    /// the next that must: of a journal only the end can be lost. After a power failure, a completion
+    /// whose output was not saved comes to the same as none.
     #[must_use]
     pub fn is_synced(&self) -> bool {
         !matches!(
@@ -189,7 +191,9 @@ impl Event {
                 | Self::Admitted
                 | Self::AttemptCreated { .. }
                 | Self::SessionNamed { .. }
+                | Self::CompletionObserved
                 | Self::CompletionWithdrawn
+                | Self::BackendEnded(_)
         )
     }
 }

@@ -34,14 +34,14 @@ const KINDS: &[Kind] = &[Kind::ProcessGroup];
 /// ```
 #[must_use]
 pub fn capabilities(host: &Host, executor: &Executor) -> Capabilities {
-    snapshot(executor, look(host, &executor.record), &host.support())
+    snapshot(executor, look(host, &executor.record), rungs(&host.support()))
 }
 
 /// The same for every executor of `catalogue`.
 #[must_use]
 pub fn all(host: &Host, catalogue: &Catalogue) -> CapabilityList {
-    let support = host.support();
-    let of = |executor| snapshot(executor, look(host, &executor.record), &support);
+    let rungs = rungs(&host.support());
+    let of = |executor| snapshot(executor, look(host, &executor.record), rungs.clone());
     let backends = std::thread::scope(|scope| {
         // Each program takes its time to say its version.
         let looks: Vec<_> =
@@ -53,12 +53,16 @@ pub fn all(host: &Host, catalogue: &Catalogue) -> CapabilityList {
 
 /// The capabilities from what was found before: what a job keeps of its backend.
 #[must_use]
-pub fn snapshot(executor: &Executor, found: Found, support: &Support) -> Capabilities {
+pub fn snapshot(
+    executor: &Executor,
+    found: Found,
+    containment: Vec<RungCapability>,
+) -> Capabilities {
     let (program, problem) = match found.program {
         Ok(program) => (Some(program.display().to_string()), None),
         Err(problem) => (None, Some(problem)),
     };
-    let finding = Finding { program, problem, version: found.version, containment: rungs(support) };
+    let finding = Finding { program, problem, version: found.version, containment };
     Capabilities::of(executor, finding)
 }
 

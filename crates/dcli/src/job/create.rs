@@ -58,11 +58,12 @@ pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Chec
     Ok(Checked { prepared, descent })
 }
 
-/// What the backend can do now: frozen, since a job outlives upgrades.
-fn capabilities(engine: &Engine, spec: &Spec, prepared: &Prepared) -> Option<serde_json::Value> {
+/// What the backend can do now: frozen, since a job outlives upgrades. The rungs of containment are
+/// no part of it: trying them all takes longer than everything else here, and the job has the one
+/// that holds it.
+fn capabilities(spec: &Spec, prepared: &Prepared) -> Option<serde_json::Value> {
     let found = Found { program: Ok(prepared.program.clone()), version: prepared.version.clone() };
-    let support = engine.host.support();
-    serde_json::to_value(snapshot(&spec.request.executor, found, &support)).ok()
+    serde_json::to_value(snapshot(&spec.request.executor, found, Vec::new())).ok()
 }
 
 /// Makes the job. It is not there before everything in it is on the disk.
@@ -85,11 +86,11 @@ pub(super) fn create(
     let (at, mut first) = (now(), created(id, spec, &repository, engine.ancestry()));
     first.backend_version.clone_from(&prepared.version);
     first.warnings.extend(prepared.warnings.iter().cloned());
-    first.capabilities_snapshot = capabilities(engine, spec, prepared);
+    first.capabilities_snapshot = capabilities(spec, prepared);
     let (job, event) = Job::new(&at, first);
     let line = JournalLine { schema_version: SCHEMA_VERSION, seq: writer.next_seq(), at, event };
     writer.append(&line, Durability::Synced).map_err(|error| JobError::journal(id, &error))?;
-    writer.write_status(job.status(), Durability::Synced).map_err(io)?;
+    writer.write_status(job.status(), Durability::Nameless).map_err(io)?;
     if let Some(group) = &spec.group {
         groups::join(root, group, new.writer().dir()).map_err(|e| JobError::io(root.path(), e))?;
     }

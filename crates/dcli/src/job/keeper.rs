@@ -61,19 +61,19 @@ impl Keeper {
         let mut next = self.job.clone();
         let effects = next.step(&at, input).map_err(|illegal| illegal.to_string())?;
         let mut rest = Vec::new();
-        let mut durability = Durability::Unsynced;
         for effect in effects {
             match effect {
-                Effect::Append(event) if event.is_synced() => {
-                    durability = Durability::Synced;
-                    self.append(&at, event)?;
-                }
                 Effect::Append(event) => self.append(&at, event)?,
                 other => rest.push(other),
             }
         }
         let is_changed = next != self.job;
         self.job = next;
+        // The journal has it: a projection that is lost in between is made again from there.
+        let durability = match self.job.status().state.is_terminal() {
+            true => Durability::Synced,
+            false => Durability::Unsynced,
+        };
         if is_changed {
             self.project(durability)?;
         }
@@ -130,7 +130,7 @@ impl Keeper {
 
     /// Puts facts and logs on the disk; nothing is written to them any more.
     pub(super) fn close(&mut self) -> Result<(), String> {
-        let facts = self.facts.take().map_or(Ok(()), |facts| facts.sync());
+        let facts = self.facts.take().map_or(Ok(()), |mut facts| facts.sync());
         let logs = self.logs.iter_mut().filter_map(Option::take).map(Log::finish);
         let logs = logs.collect::<std::io::Result<()>>().map_err(|error| error.to_string());
         facts.map_err(|error| error.to_string()).and(logs)
@@ -171,7 +171,7 @@ impl Witness for Keeper {
 
     fn fact(&mut self, line: &FactLine) -> Result<(), String> {
         if let Some(facts) = &mut self.facts {
-            let kept = facts.append(line, Durability::Unsynced);
+            let kept = facts.push(line);
             kept.map_err(|error| format!("facts.jsonl cannot be written: {error}"))?;
         }
         if let Some(on_fact) = &self.on_fact {
@@ -189,6 +189,11 @@ impl Witness for Keeper {
             }
             _ => Ok(()),
         }
+    }
+
+    fn caught_up(&mut self) -> Result<(), String> {
+        let written = self.facts.as_mut().map_or(Ok(()), Journal::flush);
+        written.map_err(|error| format!("facts.jsonl cannot be written: {error}"))
     }
 
     fn milestone(&mut self, milestone: &Milestone) -> Result<(), String> {

@@ -18,8 +18,12 @@ use crate::store::job_dir::JobDir;
 pub(super) fn save(keeper: &mut Keeper, envelope: Option<&ResultEnvelope>) -> Input {
     let logs = keeper.close();
     let Some(envelope) = envelope else { return Input::Concluded(Box::new(nothing())) };
-    let (result_bytes, unsaved) = save_result(keeper, envelope);
+    let (mut result_bytes, mut unsaved) = save_result(keeper, envelope);
     let saved = logs.and_then(|()| save_envelope(keeper, envelope));
+    if let Err(error) = keeper.writer.sync_names() {
+        result_bytes = None;
+        unsaved = unsaved.or(Some(format!("the attempt's directory cannot be synced: {error}")));
+    }
     let run = envelope.run();
     Input::Concluded(Box::new(Conclusion {
         status: envelope.status,

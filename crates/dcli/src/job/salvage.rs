@@ -90,6 +90,6 @@ fn rescan(writer: &JobWriter) -> Option<(u64, Tokens)> {
     }
     let scan = scanner.finish(|_| {});
     let result = scan.answer().filter(|_| scan.complete())?;
-    writer.write_result(result.as_bytes()).ok()?;
+    writer.write_result(result.as_bytes()).and_then(|()| writer.sync_names()).ok()?;
     Some((result.len() as u64, scan.tokens))
 }

@@ -229,7 +229,8 @@ impl<'e> Worker<'e> {
         // What is left here is found by the clean-up; the job's ending is on the disk.
         let _ = closed.and_then(|()| keeper.writer.remove_scratch().map_err(|e| e.to_string()));
         if let (None, Some(envelope)) = (&keeper.job.status().started_at, &self.envelope) {
-            let _ = output::save_envelope(&keeper, envelope);
+            let saved = output::save_envelope(&keeper, envelope);
+            let _ = saved.map(|()| keeper.writer.sync_names());
         }
         drop(keeper);
         self.setting.place = None;

@@ -119,7 +119,7 @@ impl JobWriter {
         record::replace_in_place(&self.dir.status_path(), &bytes, durability)
     }
 
-    /// Writes what was asked, synced. Whether it was written as it is: where something had to be
+    /// Writes what was asked; its name is on the disk with the published job. Whether it was written as it is: where something had to be
     /// covered, it cannot be asked again from the record.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl JobWriter {
         self.write_record(&self.dir.request_path(), request)
     }
 
-    /// Writes what was started, synced.
+    /// Writes what was started; see [`JobWriter::sync_names`].
     ///
     /// # Errors
     /// It cannot be written.
@@ -136,7 +136,7 @@ impl JobWriter {
         self.write_record(&self.attempt.command(), command).map(drop)
     }
 
-    /// Writes the envelope, synced.
+    /// Writes the envelope; see [`JobWriter::sync_names`].
     ///
     /// # Errors
     /// It cannot be written.
@@ -144,20 +144,20 @@ impl JobWriter {
         self.write_record(&self.attempt.envelope(), envelope).map(drop)
     }
 
-    /// Writes the prompt, synced, as it is.
+    /// Writes the prompt, as it is; its name is on the disk with the published job.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn write_prompt(&self, prompt: &[u8]) -> io::Result<()> {
-        record::replace_in_place(&self.attempt.prompt(), prompt, Durability::Synced)
+        record::replace_in_place(&self.attempt.prompt(), prompt, Durability::Nameless)
     }
 
-    /// Writes the result, synced, as it is.
+    /// Writes the result, as it is; see [`JobWriter::sync_names`].
     ///
     /// # Errors
     /// It cannot be written; an earlier one is still there.
     pub fn write_result(&self, result: &[u8]) -> io::Result<()> {
-        record::replace_in_place(&self.attempt.result(), result, Durability::Synced)
+        record::replace_in_place(&self.attempt.result(), result, Durability::Nameless)
     }
 
     /// Writes the findings, synced, as they are.
@@ -166,6 +166,15 @@ impl JobWriter {
     /// They cannot be written.
     pub fn write_findings(&self, findings: &[u8]) -> io::Result<()> {
         record::replace_in_place(&self.attempt.findings(), findings, Durability::Synced)
+    }
+
+    /// Makes the names of the attempt's files outlive a power failure: once for all that were
+    /// written. Their bytes do already.
+    ///
+    /// # Errors
+    /// What was written last may have no name then.
+    pub fn sync_names(&self) -> io::Result<()> {
+        record::sync_directory(self.attempt.path())
     }
 
     /// The facts of this attempt, to append to.
@@ -221,7 +230,7 @@ impl JobWriter {
 
     fn write_record(&self, path: &Path, value: &impl Serialize) -> io::Result<bool> {
         let (bytes, is_covered) = self.redaction.pretty_json(value)?;
-        record::replace_in_place(path, &bytes, Durability::Synced)?;
+        record::replace_in_place(path, &bytes, Durability::Nameless)?;
         Ok(!is_covered)
     }
 }

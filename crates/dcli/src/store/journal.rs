@@ -9,9 +9,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::lease::Lease;
-use super::lines::{Head, JournalError, Line, Lines, end_of};
+use super::lines::{JournalError, Line, Lines, end_of};
 use super::record::Durability;
 use super::redacted::Redaction;
+
+/// So many bytes of pushed lines are written at once, at the latest.
+const MOST_PENDING: usize = 256 * 1024;
 
 /// A file of lines, open for appending.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub struct Journal<L> {
     length: u64,
     seq: u64,
     closed: bool,
+    /// Whole lines that were pushed and are not in the file yet.
+    pending: Vec<u8>,
     redaction: Redaction,
     line: std::marker::PhantomData<L>,
 }
@@ -47,7 +52,7 @@ impl<L: Line> Journal<L> {
             file.set_len(length).and_then(|()| file.sync_data()).map_err(failed)?;
         }
         let (path, line) = (path.to_owned(), std::marker::PhantomData);
-        Ok(Self { path, file, length, seq, closed: false, redaction, line })
+        Ok(Self { path, file, length, seq, closed: false, pending: Vec::new(), redaction, line })
     }
 
     /// The number that the next line has to have.
@@ -62,9 +67,8 @@ impl<L: Line> Journal<L> {
     /// The line is not there: it came out of turn, or could not be written or synced. After
     /// [`JournalError::Closed`] nothing can be appended any more.
     pub fn append(&mut self, line: &L, durability: Durability) -> Result<(), JournalError> {
-        let mut bytes = self.redaction.json(line).map_err(|source| self.io(source))?;
-        bytes.push(b'\n');
-        self.check_turn(&bytes)?;
+        self.flush()?;
+        let bytes = self.encoded(line)?;
         if let Err(source) = self.write(&bytes, durability) {
             self.closed = self.file.set_len(self.length).is_err();
             return Err(self.io(source));
@@ -74,11 +78,44 @@ impl<L: Line> Journal<L> {
         Ok(())
     }
 
+    /// Takes a line, redacted, of which there may be very many: it is in the file after the next
+    /// [`Journal::flush`], and is lost with this process before that.
+    ///
+    /// # Errors
+    /// It came out of turn, or what was pushed before could not be written: then nothing can be
+    /// appended any more.
+    pub fn push(&mut self, line: &L) -> Result<(), JournalError> {
+        let bytes = self.encoded(line)?;
+        self.pending.extend_from_slice(&bytes);
+        self.seq += 1;
+        if self.pending.len() < MOST_PENDING { Ok(()) } else { self.flush() }
+    }
+
+    /// Writes what was pushed.
+    ///
+    /// # Errors
+    /// Nothing of it is in the file, and nothing can be appended any more.
+    pub fn flush(&mut self) -> Result<(), JournalError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let bytes = std::mem::take(&mut self.pending);
+        if let Err(source) = self.write(&bytes, Durability::Unsynced) {
+            self.closed = true;
+            // Whoever opens it next cuts a torn tail off, too.
+            let _ = self.file.set_len(self.length);
+            return Err(self.io(source));
+        }
+        self.length += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
     /// Puts all lines on the disk.
     ///
     /// # Errors
     /// What was not synced before may be lost.
-    pub fn sync(&self) -> Result<(), JournalError> {
+    pub fn sync(&mut self) -> Result<(), JournalError> {
+        self.flush()?;
         self.file.sync_data().map_err(|source| self.io(source))
     }
 
@@ -87,16 +124,18 @@ impl<L: Line> Journal<L> {
         Self { path, ..self }
     }
 
-    fn check_turn(&self, bytes: &[u8]) -> Result<(), JournalError> {
+    /// A line as it is written, if it is its turn.
+    fn encoded(&self, line: &L) -> Result<Vec<u8>, JournalError> {
         if self.closed {
             return Err(JournalError::Closed { path: self.path.clone() });
         }
-        let head: Head = serde_json::from_slice(bytes).map_err(|e| self.io(e.into()))?;
-        let (expected, found) = (self.next_seq(), head.seq);
-        if expected == found {
-            return Ok(());
+        let (expected, found) = (self.next_seq(), line.seq());
+        if expected != found {
+            return Err(JournalError::OutOfTurn { path: self.path.clone(), expected, found });
         }
-        Err(JournalError::OutOfTurn { path: self.path.clone(), expected, found })
+        let mut bytes = self.redaction.json(line).map_err(|source| self.io(source))?;
+        bytes.push(b'\n');
+        Ok(bytes)
     }
 
     fn write(&mut self, bytes: &[u8], durability: Durability) -> io::Result<()> {
@@ -105,7 +144,7 @@ impl<L: Line> Journal<L> {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "only a part was written"));
         }
         match durability {
-            Durability::Synced => self.file.sync_data(),
+            Durability::Synced | Durability::Nameless => self.file.sync_data(),
             Durability::Unsynced => Ok(()),
         }
     }

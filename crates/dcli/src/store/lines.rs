@@ -27,14 +27,24 @@ const LONGEST: usize = 64 << 20;
 pub trait Line: serde::Serialize + DeserializeOwned {
     /// The newest version of its shape that this dcli knows.
     const SCHEMA_VERSION: u32;
+    /// Its number, counted from 1.
+    fn seq(&self) -> u64;
 }
 
 impl Line for JournalLine {
     const SCHEMA_VERSION: u32 = event::SCHEMA_VERSION;
+
+    fn seq(&self) -> u64 {
+        self.seq
+    }
 }
 
 impl Line for FactLine {
     const SCHEMA_VERSION: u32 = fact::SCHEMA_VERSION;
+
+    fn seq(&self) -> u64 {
+        self.seq
+    }
 }
 
 /// Why lines cannot be read or appended.

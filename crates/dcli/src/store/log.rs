@@ -40,7 +40,11 @@ impl Log {
         let Self { mut file, stream, mut ready } = self;
         stream.finish(&mut ready);
         file.write_all(&ready)?;
-        file.sync_data()
+        match file.metadata()?.len() {
+            // There is nothing in it that could be lost.
+            0 => Ok(()),
+            _ => file.sync_data(),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

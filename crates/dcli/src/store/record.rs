@@ -9,6 +9,8 @@ use std::path::Path;
 pub enum Durability {
     /// It outlives a power failure.
     Synced,
+    /// Its bytes do; its name does once somebody syncs its directory, with all the others in it.
+    Nameless,
     /// It outlives this process. Enough for what can be made again, a heartbeat for one.
     Unsynced,
 }
@@ -30,13 +32,13 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn replace_in_place(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(directory(path))?;
     file.write_all(bytes)?;
-    if durability == Durability::Synced {
+    if durability != Durability::Unsynced {
         file.as_file().sync_all()?;
     }
     file.persist(path).map_err(|error| error.error)?;
     match durability {
         Durability::Synced => sync_directory(directory(path)),
-        Durability::Unsynced => Ok(()),
+        Durability::Nameless | Durability::Unsynced => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every value given with `--env` is a secret, so `MODE=running` makes the word `running` one. A
 //! record whose `state` reads `«redacted:MODE»` is lost, and hides nothing: the word is dcli's own.
 
+use std::borrow::Cow;
 use std::io;
 
 use dcli_core::redact::{Redactor, Stream};
@@ -116,6 +117,15 @@ impl Redaction {
     }
 
     fn covered(&self, plain: Value) -> Value {
+        // Most of what is kept is a text without a secret, or no text: nothing is copied for it.
+        let is_plain = match &plain {
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
+            Value::String(text) => matches!(self.redactor.text(text), Cow::Borrowed(_)),
+            Value::Array(_) | Value::Object(_) => false,
+        };
+        if is_plain {
+            return plain;
+        }
         let mut kept = plain.clone();
         self.redactor.value(&mut kept);
         if kept == plain { plain } else { with_own_words(kept, plain) }

@@ -126,6 +126,7 @@ impl<'r> Drive<'r> {
     }
 
     fn run(&mut self, wakes: &Receiver<Wake>, pending: &Pending) {
+        self.testimony.caught_up();
         self.heed_witness();
         while self.attempt.phase() != Phase::Ended {
             match self.receive(wakes) {
@@ -137,6 +138,7 @@ impl<'r> Drive<'r> {
                     self.step(Input::Ticked);
                 }
             }
+            self.testimony.caught_up();
             self.testimony.pulse(self.started.elapsed(), self.intake.scan());
             self.heed_witness();
         }

@@ -78,6 +78,15 @@ pub(crate) trait Witness {
     /// As with [`Witness::started`].
     fn fact(&mut self, line: &FactLine) -> Result<(), String>;
 
+    /// Everything that was read so far has been told. What was gathered for one write is written
+    /// now: somebody may be looking.
+    ///
+    /// # Errors
+    /// As with [`Witness::started`].
+    fn caught_up(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The run took a turn; nothing that follows from it was done yet.
     ///
     /// # Errors
@@ -164,6 +173,10 @@ impl<'w> Testimony<'w> {
             let line = self.stamp.line(fact);
             self.tell(|witness| witness.fact(&line));
         }
+    }
+
+    pub(super) fn caught_up(&mut self) {
+        self.tell(|witness| witness.caught_up());
     }
 
     pub(super) fn milestone(&mut self, milestone: &Milestone) {
