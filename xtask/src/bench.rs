@@ -4,6 +4,8 @@
 mod endings;
 mod error;
 mod figure;
+mod jobs;
+mod listing;
 mod machine;
 mod memory;
 mod overhead;
@@ -14,6 +16,7 @@ mod scanning;
 mod seal;
 mod stage;
 mod streams;
+mod syncs;
 mod version;
 
 use std::process::ExitCode;
@@ -72,6 +75,10 @@ fn measure() -> Result<Vec<Figure>, BenchError> {
         Some(figures) => page.section("Version probes", figures.into()),
         None => page.left_out("Version probes", "opencode is not installed: npm ci in clis/"),
     }
+    page.section("Jobs", jobs::measure(&stage)?);
+    let (count, costs) = syncs::measure(&stage)?;
+    page.section("Syncs", count.into_iter().chain(costs).collect());
+    page.section("Many jobs", listing::measure(&stage)?);
     if !is_root {
         page.left_out("Start of a run as another user", "only root can start it");
     }

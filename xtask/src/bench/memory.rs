@@ -2,13 +2,14 @@
 //! the backend.
 
 use std::fs;
-use std::process::Child;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use dcli_testkit::hang::{HANG_LIMIT, wait_until};
 
 use super::error::{BenchError, Named as _};
 use super::figure::{Figure, Target};
+use super::jobs;
 use super::sample::Sample;
 use super::stage::Stage;
 use super::streams::{self, Shape};
@@ -35,31 +36,66 @@ pub(super) fn measure(stage: &Stage) -> Result<Vec<Figure>, BenchError> {
             target: Target::AtMost(8.0),
         })
     };
-    scripts.into_iter().map(figure).collect()
+    let mut figures = scripts.into_iter().map(figure).collect::<Result<Vec<_>, BenchError>>()?;
+    figures.push(of_job(stage)?);
+    Ok(figures)
+}
+
+/// Beside a job in the background: its worker, and that one's init.
+fn of_job(stage: &Stage) -> Result<Figure, BenchError> {
+    let samples = (0..ROUNDS).map(|_| once_submitted(stage));
+    Ok(Figure {
+        what: "memory of dcli and its init beside a submitted job".into(),
+        command: "dcli submit --record SH; Pss of smaps_rollup, backend left out".into(),
+        unit: "MB",
+        sample: Sample::of(samples.collect::<Result<Vec<_>, BenchError>>()?),
+        target: Target::AtMost(8.0),
+    })
+}
+
+fn once_submitted(stage: &Stage) -> Result<f64, BenchError> {
+    let record = endless(stage, "exec sleep 100")?;
+    let id = jobs::submitted(stage, &record)?;
+    let status = jobs::directory(stage, &id)?.join("status.json");
+    let text = fs::read_to_string(status).named("read the job's record")?;
+    let worker = serde_json::from_str::<serde_json::Value>(&text)?["worker_pid"].as_u64();
+    let worker = worker.and_then(|pid| u32::try_from(pid).ok());
+    let worker = worker.ok_or_else(|| BenchError::Unexpected("a job has no worker".into()))?;
+    let measured = at_rest(worker);
+    let ended = stage.dcli(&["cancel", &id]).status().named("end the job")?;
+    match ended.code() {
+        Some(0) => measured,
+        _ => Err(BenchError::Ended { what: "dcli cancel".into(), status: ended }),
+    }
 }
 
 fn once(stage: &Stage, script: &str) -> Result<f64, BenchError> {
-    // A good run would end once its answer is there: this record's evidence never comes.
-    let record = stage.record("sh", &["-c", script])?;
-    let text = fs::read_to_string(&record).named("read the record")?;
-    let endless = text.replace("{ type = \"step_finish\" }", "{ type = \"never\" }");
-    fs::write(&record, endless).named("write the record")?;
+    let record = endless(stage, script)?;
     let mut dcli = stage.exec(&record, &[]).spawn().named("start dcli")?;
-    let measured = at_rest(&dcli);
+    let measured = at_rest(dcli.id());
     dcli.kill().and_then(|()| dcli.wait()).named("end dcli")?;
     measured
 }
 
-fn at_rest(dcli: &Child) -> Result<f64, BenchError> {
+/// A good run would end once its answer is there: this record's evidence never comes.
+fn endless(stage: &Stage, script: &str) -> Result<PathBuf, BenchError> {
+    let record = stage.record("sh", &["-c", script])?;
+    let text = fs::read_to_string(&record).named("read the record")?;
+    let endless = text.replace("{ type = \"step_finish\" }", "{ type = \"never\" }");
+    fs::write(&record, endless).named("write the record")?;
+    Ok(record)
+}
+
+fn at_rest(dcli: u32) -> Result<f64, BenchError> {
     let (mut before, mut seen) = (0, false);
     wait_until("the job to be at rest", HANG_LIMIT, || {
         std::thread::sleep(REST);
-        let tree = tree_of(dcli.id());
+        let tree = tree_of(dcli);
         seen |= tree.iter().any(|pid| name_of(*pid) == "sleep");
         let cpu = tree.iter().map(|pid| cpu_of(*pid)).sum();
         seen && std::mem::replace(&mut before, cpu) == cpu
     })?;
-    let ours = tree_of(dcli.id()).into_iter().filter(|pid| name_of(*pid) != "sleep");
+    let ours = tree_of(dcli).into_iter().filter(|pid| name_of(*pid) != "sleep");
     let sets = ours.map(|pid| pss(pid).ok_or(pid)).collect::<Result<Vec<_>, _>>();
     let sets = sets.map_err(|pid| BenchError::Unexpected(format!("process {pid} has no Pss")))?;
     match sets.len() {

@@ -10,7 +10,7 @@ use super::stage::{Stage, ms, timed};
 use super::streams;
 
 const PAIRS: usize = 200;
-const WARM: usize = 5;
+pub(super) const WARM: usize = 5;
 const EVENT_PAIRS: usize = 7;
 const EVENTS: u64 = 400_000;
 
@@ -71,18 +71,24 @@ pub(super) fn events(stage: &Stage) -> Result<Figure, BenchError> {
     })
 }
 
-fn cat(stage: &Stage, stream: &Path) -> Result<std::path::PathBuf, BenchError> {
+/// A record that prints a file.
+pub(super) fn cat(stage: &Stage, stream: &Path) -> Result<std::path::PathBuf, BenchError> {
     stage.record("cat", &[&stream.to_string_lossy()])
 }
 
-fn pairs(direct: &mut Command, exec: &mut Command, count: usize) -> Result<Sample, BenchError> {
+/// What one command takes longer than the other, in turns.
+pub(super) fn pairs(
+    direct: &mut Command,
+    exec: &mut Command,
+    count: usize,
+) -> Result<Sample, BenchError> {
     let mut differences = Vec::new();
     for at in 0..WARM + count {
         let difference = if at % 2 == 0 {
             let alone = ms(timed(direct, "the program itself")?);
-            ms(timed(exec, "dcli exec")?) - alone
+            ms(timed(exec, "dcli")?) - alone
         } else {
-            let whole = ms(timed(exec, "dcli exec")?);
+            let whole = ms(timed(exec, "dcli")?);
             whole - ms(timed(direct, "the program itself")?)
         };
         differences.push(difference);

@@ -86,10 +86,27 @@ impl Stage {
         command
     }
 
+    /// Where the room's jobs are kept.
+    pub(super) fn state(&self) -> PathBuf {
+        self.room.state()
+    }
+
+    /// `dcli` with these words.
+    pub(super) fn dcli(&self, words: &[&str]) -> Command {
+        let mut command = self.command(self.path("dcli"));
+        command.args(words);
+        command
+    }
+
     /// `dcli exec` with this record, these further options, and a prompt.
     pub(super) fn exec(&self, record: &Path, options: &[&str]) -> Command {
-        let mut command = self.command(self.path("dcli"));
-        command.args(["exec", "--record"]).arg(record).args(options).arg("prompt");
+        self.ask("exec", record, options)
+    }
+
+    /// `exec`, `run` or `submit` with this record, these further options, and a prompt.
+    pub(super) fn ask(&self, verb: &str, record: &Path, options: &[&str]) -> Command {
+        let mut command = self.dcli(&[verb, "--record"]);
+        command.arg(record).args(options).arg("prompt");
         command
     }
 

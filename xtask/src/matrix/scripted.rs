@@ -24,7 +24,7 @@ const BLOCKS: &[Block] = &[
     observed("10", JOBS_CANCELLED),
     ended("11", JOBS_CROWD),
     observed("12", JOBS_WATCHED),
-    observed("13", &[]),
+    observed("13", &["benchmarks-of-jobs"]),
     observed("14", JOBS_FIELD),
     ended("14", JOBS_FIELD_ENDED),
     observed("15", JOBS_BAD_INPUT),
