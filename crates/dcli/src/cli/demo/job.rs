@@ -23,8 +23,13 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Variables of a job around this process: the demonstration's store is none of that job's.
 const AROUND: [&str; 2] = ["DCLI_JOB_ID", "DCLI_STATE_ROOT"];
 
-/// Plays the scene; true where it came out as announced.
-pub(super) fn play(out: &Narrator, host: &Host, scratch: &Path) -> Result<bool, Trouble> {
+/// Plays the scene in the first directory, with its records in the second; true where it came out as
+/// announced.
+pub(super) fn play(
+    out: &Narrator,
+    host: &Host,
+    (work, scratch): (&Path, &Path),
+) -> Result<bool, Trouble> {
     out.before(
         SCENES.len() + 1,
         "A job, which outlives the command that asked for it",
@@ -32,7 +37,7 @@ pub(super) fn play(out: &Narrator, host: &Host, scratch: &Path) -> Result<bool, 
          what happened, what came of it. Each command below is one of dcli's.",
     );
     let engine = engine(host, scratch)?;
-    let mut spec = Spec::new(request(Part::Good, LIMIT, scratch)?);
+    let mut spec = Spec::new(request(Part::Good, LIMIT, work)?);
     spec.label = "a greeting".parse().ok();
 
     let made = submit(&engine, spec).map_err(trouble)?;
@@ -49,7 +54,7 @@ pub(super) fn play(out: &Narrator, host: &Host, scratch: &Path) -> Result<bool, 
     let Answer { result, .. } = read(&engine, &id, false).map_err(trouble)?;
     let result = String::from_utf8_lossy(&result).into_owned();
     out.command(&format!("read {id}"), &format!("{result}\n"));
-    let listed = list(&engine, Some(scratch), &Filter::default()).map_err(trouble)?;
+    let listed = list(&engine, Some(work), &Filter::default()).map_err(trouble)?;
     let table = || job::table(&listed.listing.jobs, false);
     out.show("list", &listed.listing, table);
     out.end(&report, &result);

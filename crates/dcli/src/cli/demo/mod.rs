@@ -92,6 +92,9 @@ fn environment(error: impl std::fmt::Display) -> Trouble {
 
 fn play(as_json: bool) -> Result<bool, Trouble> {
     let scratch = tempfile::Builder::new().prefix("dcli-demo-").tempdir().map_err(environment)?;
+    // dcli's own records lie beside what an agent works in, never in it.
+    let work = scratch.path().join("work");
+    std::fs::create_dir(&work).map_err(environment)?;
     let entry = Entry::current().map_err(environment)?;
     let host = Host::new(entry);
     let out = Narrator { as_json };
@@ -99,13 +102,13 @@ fn play(as_json: bool) -> Result<bool, Trouble> {
     let mut as_announced = true;
     for (number, scene) in SCENES.iter().enumerate() {
         out.before(number + 1, scene.title, scene.before);
-        let request = request(scene.part, scene.hard_timeout, scratch.path())?;
+        let request = request(scene.part, scene.hard_timeout, &work)?;
         let envelope = exec(&host, request, &hooks(as_json));
         out.after(scene, &envelope);
         as_announced &= envelope.status == scene.status && code(&envelope) == scene.code;
     }
-    as_announced &= job::play(&out, &host, scratch.path())?;
-    as_announced &= scratch.path().join("greeting.txt").is_file();
+    as_announced &= job::play(&out, &host, (&work, scratch.path()))?;
+    as_announced &= work.join("greeting.txt").is_file();
     out.outro();
     Ok(as_announced)
 }
@@ -120,7 +123,7 @@ fn named(code: ErrorCode) -> String {
     written.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-fn request(part: Part, hard_timeout: Duration, scratch: &Path) -> Result<Request, Trouble> {
+fn request(part: Part, hard_timeout: Duration, work: &Path) -> Result<Request, Trouble> {
     let record = Record::from_toml(RECORD, "the demonstration").map_err(environment)?;
     let record = Record { args: vec![agent::ROLE.to_owned(), part.name().to_owned()], ..record };
     let executor = Executor {
@@ -128,7 +131,7 @@ fn request(part: Part, hard_timeout: Duration, scratch: &Path) -> Result<Request
         source: Source::Shipped,
         origin: "the demonstration".to_owned(),
     };
-    let mut request = Request::new(executor, "Greet the reader in a file.", scratch);
+    let mut request = Request::new(executor, "Greet the reader in a file.", work);
     request.command = Some(std::env::current_exe().map_err(environment)?);
     request.access = Access::Workspace;
     request.timeouts.hard = hard_timeout;
