@@ -201,8 +201,10 @@ impl JobError {
         let message = self.to_string();
         let class = |class| ErrorReport::of_class(class, message.clone());
         match self {
-            Self::NotFound { .. } => ErrorReport::of_code("not_found", NOT_FOUND, message)
-                .hint("see 'dcli list --all-repos'"),
+            Self::NotFound { .. } | Self::NoGroup { .. } => {
+                let report = ErrorReport::of_code("not_found", NOT_FOUND, message);
+                report.hint("see 'dcli list --all-repos'")
+            }
             Self::NotTerminal { id, .. } => {
                 let report = ErrorReport::of_code("not_terminal", NOT_TERMINAL, message);
                 report.hint(format!("wait for it with 'dcli wait {id}'"))
@@ -220,8 +222,6 @@ impl JobError {
                     None => ErrorReport::of_code(status.state.name(), code, message).hint(hint),
                 }
             }
-            Self::NoGroup { .. } => ErrorReport::of_code("not_found", NOT_FOUND, message)
-                .hint("see 'dcli list --all-repos'"),
             Self::Unending { id } => {
                 class(FailureClass::CancelUnconfirmed).hint(format!("see 'dcli debug {id}'"))
             }

@@ -238,3 +238,23 @@ fn absolute(name: &str) -> Option<PathBuf> {
 fn no_directory(names: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("none of {names} names a directory"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_in_a_store_lies_in_the_outermost_one_and_names_the_first_job() {
+        let [one, two] = ["20260102T030405Z-aaaaaaaa", "20260102T030405Z-bbbbbbbb"];
+        let id = |text: &str| text.parse::<JobId>().unwrap();
+        let root = Path::new("/state");
+        let found = |path: &Path, job| outermost(path, id(job));
+        assert_eq!(found(root, one), (root.to_owned(), id(one)));
+        let inner = nested(root, &id(one));
+        assert_eq!(found(&inner, one), (root.to_owned(), id(one)));
+        assert_eq!(found(&nested(&inner, &id(two)), two), (root.to_owned(), id(one)));
+        // Somebody's directory that merely looks like one.
+        let other = Path::new("/nested/state");
+        assert_eq!(found(other, one), (other.to_owned(), id(one)));
+    }
+}

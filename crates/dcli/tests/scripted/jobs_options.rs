@@ -37,9 +37,11 @@ fn an_option_that_a_backend_does_not_have_ends_before_there_is_a_job() {
         ("codex", ["--effort", ""], "one of minimal, low"),
         ("opencode", ["--variant", "two words"], "any token"),
     ];
-    for (backend, option, alternative) in foreign {
+    for (index, (backend, option, alternative)) in foreign.into_iter().enumerate() {
         let stage = stage(backend);
-        for door in DOORS {
+        // The doors share the check; three backends at all of them are enough to see that.
+        let doors = if index < 3 { &DOORS[..] } else { &DOORS[index % 3..=index % 3] };
+        for &door in doors {
             let exec = stage.job(door, backend).args(option);
             let message = refused(&stage, door, exec, ("unsupported_capability", 2));
             let asks = format!("dcli capabilities --backend {backend} --json");

@@ -163,3 +163,18 @@ fn job_field_06_so_many_runs_are_alive_below_a_job_and_no_more() {
     let (code, text, said) = answered(&stage, "five");
     assert_eq!((code, &*text), (0, "Done."), "{said}");
 }
+
+#[test]
+fn job_field_06_a_store_of_its_own_is_no_way_round_the_caps() {
+    let stage = stage(&[
+        ("claude", "ask submit submit --json --backend codex --command ROOM/agent-codex hi"),
+        ("codex", ""),
+    ]);
+    let config = "[caps]\nmax_invocations_per_day = 1\n";
+    stage.room.file("home/.config/dcli/config.toml", config).unwrap();
+    let outcome = job(&stage, "run", "claude").args(["--delegate", "--json"]).words("Go.").run();
+    assert_eq!(outcome.json("job")["state"], "done", "{outcome:?}");
+    let (code, error) = error(&stage, "submit");
+    assert_eq!((code, &error["class"]), (28, &"cap_exceeded".into()), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("max_invocations_per_day"), "{error}");
+}
