@@ -10,7 +10,7 @@ use dcli_core::job::event::{
 };
 use dcli_core::job::id::{JobId, RepoKey};
 use dcli_core::job::machine::{Effect, FoldError, Input, Job, Stage};
-use dcli_core::job::state::{JobState, Mode, SessionStrategy};
+use dcli_core::job::state::{JobState, Mode, Network, SessionStrategy};
 use dcli_core::job::verdict::{Conclusion, Loss};
 use dcli_core::outcome::Limit;
 use proptest::prelude::*;
@@ -30,6 +30,7 @@ fn created() -> Created {
         execution_owner: job_id.clone(),
         mode: Mode::Run,
         access: Access::ReadOnly,
+        network: Network::Unknown,
         capabilities_snapshot: None,
         model: None,
         agent: None,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::{GroupName, JobId, Label, RepoKey};
-use super::state::{JobState, KillSkipped, Mode, SessionStrategy};
+use super::state::{JobState, KillSkipped, Mode, Network, SessionStrategy};
 use crate::envelope::{AccessEnforcement, ContainmentReport, ExitKind, SurvivorReport};
 use crate::executor::access::Access;
 use crate::executor::record::RungKind;
@@ -53,6 +53,8 @@ pub struct Created {
     pub mode: Mode,
     /// What it may change.
     pub access: Access,
+    /// What is known about its way to the network.
+    pub network: Network,
     /// What the backend could do when the job was made.
     pub capabilities_snapshot: Option<Value>,
     /// The model that was asked for.

@@ -172,7 +172,7 @@ impl Status {
             mode: created.mode,
             access: created.access,
             access_enforcement: None,
-            network: Network::Unknown,
+            network: created.network,
             state: JobState::Created,
             phase: JobPhase::WorkerLaunching,
             created_at: at.to_owned(),

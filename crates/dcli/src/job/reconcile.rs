@@ -4,7 +4,7 @@
 use dcli_core::job::event::{Created, Event, JournalLine, SCHEMA_VERSION};
 use dcli_core::job::machine::{Effect, FoldError, Input, Job, Stage};
 use dcli_core::job::request::JobRequest;
-use dcli_core::job::state::{Mode, SessionStrategy};
+use dcli_core::job::state::{Mode, Network, SessionStrategy};
 use dcli_core::job::status::Status;
 use dcli_core::job::verdict::Loss;
 
@@ -170,6 +170,7 @@ fn begin_again(writer: &mut JobWriter) -> Result<Job, JobError> {
         execution_owner: dir.id().clone(),
         mode: Mode::Run,
         access: kept.access,
+        network: Network::Unknown,
         capabilities_snapshot: None,
         model: None,
         agent: None,

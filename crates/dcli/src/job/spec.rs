@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dcli_contain::{Requirement, UnknownKind};
+use dcli_core::capability::network;
 use dcli_core::executor::Executor;
 use dcli_core::executor::record::Record;
 use dcli_core::fact::Warning;
@@ -79,6 +80,7 @@ pub(super) fn created(
         execution_owner: id.clone(),
         mode: spec.mode,
         access: request.access,
+        network: network(&request.executor.record, request.access),
         capabilities_snapshot: None,
         model,
         agent: None,

@@ -29,6 +29,7 @@ mod hostile_files;
 mod jobs_caps;
 mod jobs_options;
 mod jobs_recursion;
+mod jobs_schemas;
 mod listing;
 mod never_ok;
 mod schemas;

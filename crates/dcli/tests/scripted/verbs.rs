@@ -15,6 +15,9 @@ fn a_word_that_is_no_command_is_refused_with_the_one_that_was_meant() {
         (&["schemas", "--json"], "schema"),
         (&["completion", "bash"], "completions"),
         (&["Backend"], "backends"),
+        (&["logs", "20261130T190400Z-abcdefgh"], "tail"),
+        (&["kill"], "cancel"),
+        (&["ps"], "list"),
         (&["--backend", "codex", "exce", "Do it."], "exec"),
     ] {
         let outcome = dcli(words);
