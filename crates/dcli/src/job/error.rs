@@ -212,16 +212,7 @@ impl JobError {
             Self::NoResult { id, .. } => class(FailureClass::NoResult).hint(format!(
                 "see 'dcli status {id}', or what there is with 'dcli read {id} --partial'"
             )),
-            Self::NotDone { status } => {
-                let id = &status.job_id;
-                let hint = format!("what it left is read with 'dcli read {id} --partial'");
-                let failed = status.failure.as_ref().map(|failure| failure.class);
-                let code = status.state.exit_code(failed);
-                match failed {
-                    Some(failed) => class(failed).coded(status.state.name()).hint(hint),
-                    None => ErrorReport::of_code(status.state.name(), code, message).hint(hint),
-                }
-            }
+            Self::NotDone { status } => not_done(status, message),
             Self::Unending { id } => {
                 class(FailureClass::CancelUnconfirmed).hint(format!("see 'dcli debug {id}'"))
             }
@@ -260,6 +251,15 @@ impl JobError {
             Self::Internal { .. } => class(FailureClass::Internal),
         }
     }
+}
+
+fn not_done(status: &Status, message: String) -> ErrorReport {
+    let failed = status.failure.as_ref().map(|failure| failure.class);
+    let report = match failed {
+        Some(failed) => ErrorReport::of_class(failed, message).coded(status.state.name()),
+        None => ErrorReport::of_code(status.state.name(), status.state.exit_code(failed), message),
+    };
+    report.hint(format!("what it left is read with 'dcli read {} --partial'", status.job_id))
 }
 
 /// What a directory that may not be written answers.
