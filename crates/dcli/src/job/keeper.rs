@@ -7,7 +7,7 @@ use dcli_core::attempt::Effect as AttemptEffect;
 use dcli_core::envelope::{AccessEnforcement, ContainmentReport};
 use dcli_core::executor::Scan;
 use dcli_core::fact::{Fact, FactLine, Tokens};
-use dcli_core::job::event::{BackendStarted, JournalLine, SCHEMA_VERSION};
+use dcli_core::job::event::{BackendStarted, Event, JournalLine, SCHEMA_VERSION};
 use dcli_core::job::machine::{Effect, Input, Job};
 use dcli_core::job::status::Status;
 use dcli_core::milestone::Milestone;
@@ -75,12 +75,13 @@ impl Keeper {
             false => Durability::Unsynced,
         };
         if is_changed {
-            self.project(durability)?;
+            // The journal has it: whoever finds no worker here reads that one.
+            let _ = self.project(durability);
         }
         Ok(rest)
     }
 
-    fn append(&mut self, at: &str, event: dcli_core::job::event::Event) -> Result<(), String> {
+    fn append(&mut self, at: &str, event: Event) -> Result<(), String> {
         let durability = match event.is_synced() {
             true => Durability::Synced,
             false => Durability::Unsynced,
@@ -92,7 +93,15 @@ impl Keeper {
             at: at.to_owned(),
             event,
         };
-        self.writer.append(&line, durability).map_err(|error| error.to_string())?;
+        let appended = match self.writer.append(&line, durability) {
+            // No space, perhaps: nothing needs the captured output any more, and the end has to be told.
+            Err(_) if matches!(line.event, Event::BackendEnded(_) | Event::Ended(_)) => {
+                let _ = self.writer.remove_scratch();
+                self.writer.append(&line, durability)
+            }
+            appended => appended,
+        };
+        appended.map_err(|error| error.to_string())?;
         fault::point(&format!("append {name}"));
         Ok(())
     }
@@ -220,7 +229,9 @@ impl Witness for Keeper {
     }
 
     fn pulse(&mut self, _scan: &Scan) -> Result<(), String> {
-        self.project(Durability::Unsynced)
+        // A heartbeat that is missed is an answer, and no reason to end anything.
+        let _ = self.project(Durability::Unsynced);
+        Ok(())
     }
 
     fn pulse_every(&self) -> Option<Duration> {

@@ -131,14 +131,12 @@ impl Case {
     }
 
     fn settle(self, root: &WritableRoot) -> Result<Status, JobError> {
-        let dir = self.writer.dir();
         let status = self.job.status().clone();
-        self.writer
-            .write_status(&status, Durability::Synced)
-            .map_err(|source| JobError::io(dir.status_path(), source))?;
-        // What is left of these is found by the clean-up.
-        let _ = queue::leave(root, dir.id());
+        // What is left of these is found by the clean-up. Without a projection the next reader comes
+        // here again, and the journal has it all.
         let _ = self.writer.remove_scratch();
+        let _ = self.writer.write_status(&status, Durability::Synced);
+        let _ = queue::leave(root, self.writer.dir().id());
         Ok(status)
     }
 }
@@ -151,7 +149,12 @@ fn append(writer: &mut JobWriter, at: &str, event: Event) -> Result<(), JobError
         event,
     };
     let id = writer.dir().id().clone();
-    writer.append(&line, Durability::Synced).map_err(|error| JobError::journal(&id, &error))
+    let appended = writer.append(&line, Durability::Synced).or_else(|_| {
+        // No space, perhaps; what the captured output could tell has been read by now.
+        let _ = writer.remove_scratch();
+        writer.append(&line, Durability::Synced)
+    });
+    appended.map_err(|error| JobError::journal(&id, &error))
 }
 
 /// A journal whose very first line was torn: what was asked says how the job was made.

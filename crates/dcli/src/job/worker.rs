@@ -66,6 +66,8 @@ impl<'e> Worker<'e> {
         drop(watch);
         match worked {
             Ok(()) => {
+                // One that was cancelled at once never looked for a place.
+                self.claimed();
                 let status = self.keeper().status();
                 Ok((status, self.envelope))
             }
@@ -154,7 +156,7 @@ impl<'e> Worker<'e> {
             }
             if beaten.elapsed() > HEARTBEAT {
                 beaten = Instant::now();
-                self.keeper().project(Durability::Unsynced)?;
+                let _ = self.keeper().project(Durability::Unsynced);
             }
         }
     }
