@@ -35,17 +35,40 @@ const JOBS_KILLED: &[&str] = &[];
 /// The journal cut at every byte.
 const JOBS_CUT: &[&str] = &[];
 /// A cancel in every phase.
-const JOBS_CANCELLED: &[&str] = &[];
+const JOBS_CANCELLED: &[&str] = &[
+    "cancel-held",
+    "cancel-after-completion",
+    "cancel-queued",
+    "cancel-twice",
+    "cancel-signals",
+    "cancel-stopped",
+    "cancel-race",
+];
 /// Hundreds of jobs at once.
 const JOBS_CROWD: &[&str] = &[];
 /// Readers inside a job, in another pid namespace, and in a loop.
-const JOBS_WATCHED: &[&str] = &[];
+const JOBS_WATCHED: &[&str] =
+    &["watched-inside", "watched-namespace", "watched-read-only", "watched-loop"];
 /// The field notes at job level.
 const JOBS_FIELD: &[&str] = &["job-field-06", "job-caps-group", "job-caps-day"];
 /// Those of them that leave processes behind.
 const JOBS_FIELD_ENDED: &[&str] = &[];
 /// Bad input to the commands over jobs.
-const JOBS_BAD_INPUT: &[&str] = &["job-foreign-option", "job-require-enforcement"];
+const JOBS_BAD_INPUT: &[&str] = &[
+    "job-foreign-option",
+    "job-require-enforcement",
+    "bad-id",
+    "unreadable-jobs",
+    "unreadable-record",
+    "not-terminal",
+    "read-failed",
+    "bad-arguments",
+    "state-root",
+    "newer-format",
+    "newer-record",
+    "disk-full",
+    "disk-fills",
+];
 
 /// Each fault of the field notes that a one-shot run can meet.
 const FIELD: &[&str] = &[

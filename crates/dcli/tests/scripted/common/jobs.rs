@@ -54,6 +54,16 @@ impl Stage {
         wait_until(inside, HANG_LIMIT, || path.exists()).unwrap();
     }
 
+    /// Waits until the job's record says that its backend runs.
+    pub(crate) fn wait_running(&self, id: &str) {
+        let path = self.job_dir(id).join("status.json");
+        let is_running = || {
+            let status: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+            status["state"] == "running"
+        };
+        wait_until("the job to run", HANG_LIMIT, is_running).unwrap();
+    }
+
     /// Kills the job's worker, which can clean nothing up then, and waits until it is gone.
     pub(crate) fn kill_worker(&self, id: &str) {
         let worker = self.worker(id);
@@ -78,6 +88,24 @@ impl Stage {
         let repositories = std::fs::read_dir(self.room.state().join("jobs")).unwrap();
         let mut dirs = repositories.map(|entry| entry.unwrap().path().join(id));
         dirs.find(|dir| dir.exists()).unwrap_or_else(|| panic!("no job {id}"))
+    }
+
+    /// Every job there is.
+    pub(crate) fn jobs(&self) -> Vec<String> {
+        let Ok(repositories) = std::fs::read_dir(self.room.state().join("jobs")) else {
+            return Vec::new();
+        };
+        let names =
+            repositories.flat_map(|entry| std::fs::read_dir(entry.unwrap().path()).unwrap());
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.starts_with('.')).collect()
+    }
+
+    /// The one job there is.
+    pub(crate) fn only_job(&self) -> String {
+        let jobs = self.jobs();
+        assert_eq!(jobs.len(), 1, "{jobs:?}");
+        jobs[0].clone()
     }
 
     /// The events of the job's journal.

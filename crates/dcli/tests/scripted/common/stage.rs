@@ -178,12 +178,22 @@ impl<'s> Exec<'s> {
     }
 
     /// With SIGHUP ignored by whoever starts it.
-    pub(crate) fn under_nohup(mut self) -> Self {
-        let mut command = Command::new("nohup");
+    pub(crate) fn under_nohup(self) -> Self {
+        self.within(&["nohup"])
+    }
+
+    /// Started by this program with these arguments, as the same user.
+    pub(crate) fn within(mut self, wrapper: &[&str]) -> Self {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]);
         command.arg(self.command.get_program()).args(self.command.get_args()).env_clear();
         command.envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.current_dir(self.stage.room.work()).stdin(Stdio::null());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let directory = self.command.get_current_dir().map(Path::to_owned);
+        command.current_dir(directory.unwrap_or_else(|| self.stage.room.work()));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(uid) = self.stage.user {
+            as_user(uid, &mut command);
+        }
         self.command = command;
         self
     }
