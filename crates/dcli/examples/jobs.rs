@@ -1,6 +1,7 @@
 //! A program that hands prompts over as jobs, waits for them, and reads what came of them.
 //!
-//! `cargo run -p dcli --example jobs -- codex "Say OK." "Say it again."`
+//! `cargo run -p dcli --example jobs -- codex "Say OK." "Say it again."`; BACKEND_PROGRAM names another
+//! program in the place of the backend's own.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to its reader")]
 
 use std::process::ExitCode;
