@@ -84,6 +84,23 @@ pub enum Effect {
     LookForRest,
 }
 
+impl Effect {
+    /// Every name, in the order of the variants.
+    pub const NAMES: [&str; 5] = ["note", "climb", "end tree", "sample", "look for rest"];
+
+    /// Its name, for messages and tests.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Note(_) => Self::NAMES[0],
+            Self::Climb(_) => Self::NAMES[1],
+            Self::EndTree => Self::NAMES[2],
+            Self::Sample => Self::NAMES[3],
+            Self::LookForRest => Self::NAMES[4],
+        }
+    }
+}
+
 /// Where an attempt stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {

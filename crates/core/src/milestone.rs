@@ -23,6 +23,24 @@ pub enum Milestone {
     },
 }
 
+impl Milestone {
+    /// Every name, in the order of the variants.
+    pub const NAMES: [&str; 5] =
+        ["completed", "resumed", "cancel requested", "deadline reached", "leader ended"];
+
+    /// Its name, for messages and tests.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => Self::NAMES[0],
+            Self::Resumed => Self::NAMES[1],
+            Self::CancelRequested => Self::NAMES[2],
+            Self::DeadlineReached(_) => Self::NAMES[3],
+            Self::LeaderEnded { .. } => Self::NAMES[4],
+        }
+    }
+}
+
 /// What the milestones of an attempt, in their order, say about its ending: the first of exit,
 /// cancel and deadline decides, unless completion came before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

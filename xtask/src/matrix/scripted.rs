@@ -31,9 +31,21 @@ const BLOCKS: &[Block] = &[
 ];
 
 /// SIGKILL of the worker after each effect.
-const JOBS_KILLED: &[&str] = &[];
-/// The journal cut at every byte.
-const JOBS_CUT: &[&str] = &[];
+const JOBS_KILLED: &[&str] = &[
+    "killed-before-the-run",
+    "killed-during-the-run",
+    "killed-after-the-run",
+    "killed-foreground",
+];
+/// The journal cut at every byte, other damage, and jobs that no worker ever had.
+const JOBS_CUT: &[&str] = &[
+    "journal-cut-done",
+    "journal-cut-interrupted",
+    "projection-damaged",
+    "record-damaged",
+    "submit-killed-unpublished",
+    "submit-killed-published",
+];
 /// A cancel in every phase.
 const JOBS_CANCELLED: &[&str] = &[
     "cancel-held",
@@ -45,7 +57,7 @@ const JOBS_CANCELLED: &[&str] = &[
     "cancel-race",
 ];
 /// Hundreds of jobs at once.
-const JOBS_CROWD: &[&str] = &[];
+const JOBS_CROWD: &[&str] = &["crowd", "crowd-killed"];
 /// Readers inside a job, in another pid namespace, and in a loop.
 const JOBS_WATCHED: &[&str] =
     &["watched-inside", "watched-namespace", "watched-read-only", "watched-loop"];

@@ -201,23 +201,40 @@ impl Event {
 }
 
 impl Event {
+    /// Every name, in the order of the variants.
+    pub const NAMES: [&str; 13] = [
+        "created",
+        "worker_started",
+        "queued",
+        "admitted",
+        "attempt_created",
+        "backend_started",
+        "session_named",
+        "completion_observed",
+        "completion_withdrawn",
+        "cancel_requested",
+        "deadline_reached",
+        "backend_ended",
+        "ended",
+    ];
+
     /// Its name as it is written.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Created(_) => "created",
-            Self::WorkerStarted { .. } => "worker_started",
-            Self::Queued => "queued",
-            Self::Admitted => "admitted",
-            Self::AttemptCreated { .. } => "attempt_created",
-            Self::BackendStarted(_) => "backend_started",
-            Self::SessionNamed { .. } => "session_named",
-            Self::CompletionObserved => "completion_observed",
-            Self::CompletionWithdrawn => "completion_withdrawn",
-            Self::CancelRequested { .. } => "cancel_requested",
-            Self::DeadlineReached { .. } => "deadline_reached",
-            Self::BackendEnded(_) => "backend_ended",
-            Self::Ended(_) => "ended",
+            Self::Created(_) => Self::NAMES[0],
+            Self::WorkerStarted { .. } => Self::NAMES[1],
+            Self::Queued => Self::NAMES[2],
+            Self::Admitted => Self::NAMES[3],
+            Self::AttemptCreated { .. } => Self::NAMES[4],
+            Self::BackendStarted(_) => Self::NAMES[5],
+            Self::SessionNamed { .. } => Self::NAMES[6],
+            Self::CompletionObserved => Self::NAMES[7],
+            Self::CompletionWithdrawn => Self::NAMES[8],
+            Self::CancelRequested { .. } => Self::NAMES[9],
+            Self::DeadlineReached { .. } => Self::NAMES[10],
+            Self::BackendEnded(_) => Self::NAMES[11],
+            Self::Ended(_) => Self::NAMES[12],
         }
     }
 }

@@ -85,3 +85,30 @@ pub enum Effect {
     /// Remove what only a living job needs, and give its place back.
     Settle,
 }
+
+impl Effect {
+    /// Every name, in the order of the variants.
+    pub const NAMES: [&str; 7] = [
+        "append",
+        "take place",
+        "await place",
+        "make attempt",
+        "start backend",
+        "save output",
+        "settle",
+    ];
+
+    /// Its name, for messages and tests.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Append(_) => Self::NAMES[0],
+            Self::TakePlace => Self::NAMES[1],
+            Self::AwaitPlace => Self::NAMES[2],
+            Self::MakeAttempt => Self::NAMES[3],
+            Self::StartBackend => Self::NAMES[4],
+            Self::SaveOutput => Self::NAMES[5],
+            Self::Settle => Self::NAMES[6],
+        }
+    }
+}

@@ -10,6 +10,7 @@ use dcli_core::job::machine::Job;
 use super::capabilities::snapshot;
 use super::engine::Engine;
 use super::error::JobError;
+use super::fault;
 use super::repository::Repository;
 use super::spec::{Spec, created, kept};
 use crate::exec::stamp::now;
@@ -89,10 +90,14 @@ pub(super) fn create(
     first.capabilities_snapshot = capabilities(spec, prepared);
     let (job, event) = Job::new(&at, first);
     let line = JournalLine { schema_version: SCHEMA_VERSION, seq: writer.next_seq(), at, event };
+    fault::point("make");
     writer.append(&line, Durability::Synced).map_err(|error| JobError::journal(id, &error))?;
+    fault::point("append created");
     writer.write_status(job.status(), Durability::Nameless).map_err(io)?;
     if let Some(group) = &spec.group {
         groups::join(root, group, new.writer().dir()).map_err(|e| JobError::io(root.path(), e))?;
     }
-    Ok(Made { writer: new.publish().map_err(failed)?, job })
+    let writer = new.publish().map_err(failed)?;
+    fault::point("publish");
+    Ok(Made { writer, job })
 }

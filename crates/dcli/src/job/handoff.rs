@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
 use super::error::JobError;
+use super::fault;
 use crate::exec::Descent;
 use crate::store::job_writer::JobWriter;
 
@@ -65,6 +66,7 @@ pub(super) fn hand_over(
             stdio: [theirs.into(), lease, held.map_err(launch)?],
         })
         .map_err(launch)?;
+    fault::point("hand over");
     talk(ours, secrets).map_err(launch)
 }
 

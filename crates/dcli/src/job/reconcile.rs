@@ -27,17 +27,33 @@ const COVERED: &str = "«redacted:";
 pub(super) fn status(engine: &Engine, dir: &JobDir) -> Result<Status, JobError> {
     let read = dir.status::<Status>();
     match read {
-        Ok(status) if status.state.is_terminal() => return Ok(status),
+        Ok(status) if status.state.is_terminal() => {
+            tidy(engine, dir);
+            return Ok(status);
+        }
         Ok(status) if is_held(dir)? => return Ok(status),
         Ok(_) => {}
-        // The journal has everything that a lost projection had, unless the worker is about to write it.
-        Err(error) if is_held(dir)? => return Err(JobError::record(dir.id(), error)),
         Err(error) if error.is_newer() => return Err(JobError::record(dir.id(), error)),
+        // The journal has everything that a lost projection had.
+        Err(_) if is_held(dir)? => return in_memory(dir),
         Err(_) => {}
     }
     match engine.writing_if_possible() {
         Some(root) => conclude(engine, &root, dir),
         None => in_memory(dir),
+    }
+}
+
+/// Removes what only a living job needs, where its worker died after it had written the ending.
+fn tidy(engine: &Engine, dir: &JobDir) {
+    let Ok(attempt) = dir.latest_attempt() else { return };
+    if !attempt.capture().exists() && !attempt.tmp().exists() {
+        return;
+    }
+    let Some(root) = engine.writing_if_possible() else { return };
+    if let Ok(Claim::Owned(writer)) = dir.claim(&root, engine.redactor(&[])) {
+        // What is left is for the next who looks.
+        let _ = writer.remove_scratch();
     }
 }
 
@@ -69,7 +85,7 @@ fn conclude(engine: &Engine, root: &WritableRoot, dir: &JobDir) -> Result<Status
     let record = |error| JobError::record(dir.id(), error);
     let writer = match dir.claim(root, engine.redactor(&[])) {
         // Its worker lives after all, or somebody else does this at this moment.
-        Ok(Claim::Held) => return dir.status().map_err(record),
+        Ok(Claim::Held) => return dir.status().or_else(|_| in_memory(dir)),
         Ok(Claim::Owned(writer)) => writer,
         // What a newer dcli wrote is read here and never written.
         Err(error) if error.is_newer() => return in_memory(dir),
@@ -229,25 +245,32 @@ fn revive(engine: &Engine, case: &Case) -> Result<(), String> {
 }
 
 /// What became of a job that could not be handed over: where no worker ever had it, nothing is left.
+/// One that waits has a new worker by now.
+///
+/// # Errors
+/// No worker has it.
 pub(super) fn abandon(
     engine: &Engine,
     root: &WritableRoot,
     dir: &JobDir,
     error: JobError,
-) -> JobError {
-    let JobError::WorkerLaunch { message, .. } = error else { return error };
+) -> Result<Status, JobError> {
+    let JobError::WorkerLaunch { message, .. } = error else { return Err(error) };
     let known = || JobError::WorkerLaunch { message: message.clone(), job: Some(dir.id().clone()) };
-    let Ok(Claim::Owned(writer)) = dir.claim(root, engine.redactor(&[])) else { return known() };
+    let Ok(Claim::Owned(writer)) = dir.claim(root, engine.redactor(&[])) else {
+        return Err(known());
+    };
     let stage = writer.dir().journal().ok().and_then(|lines| Job::fold(&lines).ok());
     if stage.is_none_or(|job| job.stage() != Stage::Made) {
         drop(writer);
-        return status(engine, dir).map_or_else(|error| error, |_| known());
+        let status = status(engine, dir)?;
+        return if status.state.is_terminal() { Err(known()) } else { Ok(status) };
     }
     let _ = groups::forget(root, dir.id());
-    match tree::remove(dir.path()) {
+    Err(match tree::remove(dir.path()) {
         Ok(()) => JobError::WorkerLaunch { message, job: None },
         Err(_) => known(),
-    }
+    })
 }
 
 fn unreadable(dir: &JobDir, error: &FoldError) -> JobError {

@@ -33,20 +33,21 @@ pub fn submit(engine: &Engine, mut spec: Spec) -> Result<Submitted, JobError> {
     let dir = writer.dir().clone();
     let handed = hand_over(engine, &writer, descent.as_ref(), &secrets);
     drop(writer);
-    match handed {
-        Ok(Answer::Claimed { state }) => Ok(Submitted {
-            schema_version: SCHEMA_VERSION,
-            job_id: id,
-            state,
-            group: spec.group,
-            label: spec.label,
-        }),
+    let state = match handed {
+        Ok(Answer::Claimed { state }) => state,
         Ok(Answer::Failed { reason }) => {
             let status = reconcile::status(engine, &dir)?;
             let message =
                 format!("the worker could not take job {id} ({}): {reason}", status.state);
-            Err(JobError::WorkerLaunch { message, job: Some(id) })
+            return Err(JobError::WorkerLaunch { message, job: Some(id) });
         }
-        Err(error) => Err(reconcile::abandon(engine, &root, &dir, error)),
-    }
+        Err(error) => reconcile::abandon(engine, &root, &dir, error)?.state,
+    };
+    Ok(Submitted {
+        schema_version: SCHEMA_VERSION,
+        job_id: id,
+        state,
+        group: spec.group,
+        label: spec.label,
+    })
 }

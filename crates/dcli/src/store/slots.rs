@@ -18,8 +18,9 @@ use super::root::WritableRoot;
 
 /// The pause of whoever is next, between two tries.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
-/// With so many ahead, the pause is the longest.
-const FAR: usize = 80;
+/// While no place is free, so many of those ahead are looked at; of the rest it is only known that
+/// they are in the queue.
+const NEAR: usize = 8;
 /// The longest pause, far behind.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -186,15 +187,14 @@ fn decide(
     let pool = |backend: &str| {
         Pool::look(directory.clone(), &format!("backend-{backend}-"), limits.of(backend))
     };
-    let mut pools = BTreeMap::from([(backend.to_owned(), pool(backend)?)]);
+    let mut pools = BTreeMap::new();
+    if !global.free.is_empty() {
+        pools.insert(backend.to_owned(), pool(backend)?);
+    }
     let mut ahead: BTreeMap<&str, usize> = BTreeMap::new();
-    for entry in older {
-        // Who pauses longest anyway need not know how many more there are.
-        let is_far = global.free.is_empty() && ahead.values().sum::<usize>() > FAR;
-        if is_far {
-            break;
-        }
-        if !entry.is_live(root) {
+    for (index, entry) in older.iter().enumerate() {
+        let is_looked_at = !global.free.is_empty() || index < NEAR;
+        if is_looked_at && !entry.is_live(root) {
             continue;
         }
         if !global.free.is_empty() {
