@@ -17,7 +17,9 @@ fn killed_at(point: &str) -> Stage {
     let submit = submit.words("Do it.").start();
     wait_for(point, HANG_LIMIT, || held.exists().then_some(())).unwrap();
     submit.signal(Signal::KILL);
-    submit.finish();
+    submit.finish_uncontained();
+    // A worker that has nothing in hand yet ends by itself.
+    stage.marker.wait_gone(HANG_LIMIT).unwrap();
     stage
 }
 
