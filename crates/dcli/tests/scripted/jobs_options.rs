@@ -143,7 +143,7 @@ fn a_shim_chooses_the_backend_of_every_command_that_has_one() {
         let jobs = listing["jobs"].as_array().unwrap().iter();
         jobs.map(|job| job["job_id"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(ids(&shim(&["list", "--json"]).run()), [id.clone()]);
+    assert_eq!(ids(&shim(&["list", "--json"]).run()), std::slice::from_ref(&id));
     assert_eq!(ids(&stage.over(&["list", "--json"])).len(), 2);
     assert_eq!(ids(&stage.over(&["list", "--group", "g", "--label", "mine", "--json"])), [id]);
     // A job's id says which job is meant.
