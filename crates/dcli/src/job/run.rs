@@ -7,6 +7,7 @@ use super::engine::Engine;
 use super::error::JobError;
 use super::keeper::Keeper;
 use super::places::take_ahead;
+use super::reconcile;
 use super::spec::Spec;
 use super::worker::{Setting, Worker};
 use crate::exec::Hooks;
@@ -42,6 +43,7 @@ pub fn run(
 ) -> Result<JobReport, JobError> {
     let id = new_id()?;
     let root = engine.writing("a job")?;
+    reconcile::tend_queue(engine);
     let Checked { prepared, descent } = check(engine, &mut spec, &id)?;
     let backend = &spec.request.executor.record.id;
     let place = match (take_ahead(&root, &engine.limits, backend), when_full) {

@@ -27,6 +27,7 @@ use super::spec::Spec;
 pub fn submit(engine: &Engine, mut spec: Spec) -> Result<Submitted, JobError> {
     let id = new_id()?;
     let root = engine.writing("a job")?;
+    reconcile::tend_queue(engine);
     let Checked { prepared, descent } = check(engine, &mut spec, &id)?;
     let Made { writer, .. } = create(engine, &root, &id, &spec, &prepared)?;
     let secrets = Secrets { env: spec.request.env.clone() };
