@@ -6,6 +6,7 @@ use std::path::Path;
 use dcli_testkit::agent::Step;
 use dcli_testkit::hang::{HANG_LIMIT, wait_until};
 use dcli_testkit::process::ORDINARY_USER;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::common::{Dialect, Stage, shown};
@@ -102,16 +103,15 @@ fn a_job_of_a_newer_dcli_is_read_and_not_written() {
     let stage = hanging();
     let id = stage.submit("codex");
     stage.wait_running(&id);
+    // A stopped worker holds its job and writes nothing over this.
+    kill_process(Pid::from_raw(stage.worker(&id)).unwrap(), Signal::STOP).unwrap();
     let path = stage.job_dir(&id).join("status.json");
-    // Its worker writes it anew with every heartbeat: the test's own is read, or the test tries again.
-    let refuses = || {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let newer = text.replacen("\"schema_version\":1", "\"schema_version\":2", 1);
-        std::fs::write(&path, newer).unwrap();
-        let cancel = stage.over(&["cancel", &id, "--json"]);
-        cancel.code() == 12 && !stage.job_dir(&id).join("cancel.request").exists()
-    };
-    assert!(refuses());
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("\"schema_version\":1", "\"schema_version\":2", 1))
+        .unwrap();
+    let report = refused(&stage.over(&["cancel", &id, "--json"]), 12);
+    assert_eq!(report["error"]["code"], "newer_format", "{report:#}");
+    assert!(!stage.job_dir(&id).join("cancel.request").exists());
     stage.kill_worker(&id);
     stage.marker.wait_gone(HANG_LIMIT).unwrap();
     shown("15", "newer-record", "a newer journal and status: read, a death said, nothing written");
