@@ -62,9 +62,30 @@ const JOBS_CROWD: &[&str] = &["crowd", "crowd-killed"];
 const JOBS_WATCHED: &[&str] =
     &["watched-inside", "watched-namespace", "watched-read-only", "watched-loop"];
 /// The field notes at job level.
-const JOBS_FIELD: &[&str] = &["job-field-06", "job-caps-group", "job-caps-day"];
+const JOBS_FIELD: &[&str] = &[
+    "job-field-06",
+    "job-caps-group",
+    "job-caps-day",
+    "redaction",
+    "job-field-09",
+    "job-field-10",
+    "job-field-11",
+    "job-field-12",
+    "job-field-13",
+    "job-field-14",
+    "job-field-15",
+    "job-field-17",
+    "job-field-18",
+    "job-field-19",
+    "job-field-20",
+    "job-field-25",
+    "job-field-26",
+    "job-after-reboot",
+    "job-silent-worker",
+];
 /// Those of them that leave processes behind.
-const JOBS_FIELD_ENDED: &[&str] = &[];
+const JOBS_FIELD_ENDED: &[&str] =
+    &["job-field-08", "job-field-22", "job-field-23", "job-field-24"];
 /// Bad input to the commands over jobs.
 const JOBS_BAD_INPUT: &[&str] = &[
     "job-foreign-option",

@@ -150,12 +150,27 @@ impl Keeper {
         self.writer.write_command(&json!({
             "schema_version": 1,
             "program": started.program.display().to_string(),
-            "args": started.args,
+            "args": self.without_prompt(started.args),
             "cwd": started.cwd.display().to_string(),
             "env_names": names.collect::<Vec<_>>(),
             "containment": started.kind.to_string(),
             "leader": started.leader,
         }))
+    }
+
+    /// The arguments, the prompt in them by the name of the file that has it: it is kept in one place.
+    fn without_prompt(&self, args: &[String]) -> Vec<String> {
+        let mut kept = args.to_vec();
+        let prompt = std::fs::read_to_string(self.writer.attempt().prompt()).unwrap_or_default();
+        // A prompt that is an argument is the last one, whole or behind its option.
+        if let Some(last) = kept.last_mut()
+            && let Some(option) = last.strip_suffix(&prompt)
+            && !prompt.is_empty()
+            && (option.is_empty() || option.ends_with('='))
+        {
+            *last = format!("{option}«prompt.md»");
+        }
+        kept
     }
 
     /// What only waits for the journal.

@@ -209,7 +209,10 @@ impl JobWriter {
     /// Something of them is left.
     pub fn remove_scratch(&self) -> io::Result<()> {
         let removed = tree::remove(&self.attempt.capture());
-        removed.and(tree::remove(&self.attempt.tmp()))
+        let removed = removed.and(tree::remove(&self.attempt.tmp()));
+        removed.and(
+            [self.attempt.path(), self.dir.path()].into_iter().try_for_each(record::remove_staged),
+        )
     }
 
     /// Makes the directory of one more attempt, whose lease is held from now on.

@@ -42,6 +42,24 @@ pub fn replace_in_place(path: &Path, bytes: &[u8], durability: Durability) -> io
     }
 }
 
+/// How the name of a file begins that is not in its place yet; `tempfile` names it so.
+const STAGED: &str = ".tmp";
+
+/// Removes what processes left that died while they replaced a file of `directory`, which nobody
+/// but the caller writes to now. It may be a result, or half of one.
+///
+/// # Errors
+/// Some of it is left.
+pub(super) fn remove_staged(directory: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(STAGED) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes the names in a directory outlive a power failure.
 ///
 /// # Errors

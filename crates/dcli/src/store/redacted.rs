@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Keys at the top of a record whose values are dcli's own: ids, times, places, and how the worker
 /// is to be recognised.
-const OWN_KEYS: [&str; 34] = [
+const OWN_KEYS: [&str; 33] = [
     "access",
     "adapter_version",
     "at",
@@ -32,7 +32,6 @@ const OWN_KEYS: [&str; 34] = [
     "job_id",
     "kind",
     "mode",
-    "outcome",
     "parent_job_id",
     "phase",
     "repo_key",
@@ -63,6 +62,7 @@ const OWN_WORDS: &str = "created queued running done failed timed_out cancelled 
     null true false \
     kind degraded verified class message source matched_signal confidence http_code retryable \
     retry_at code detail input output reasoning cache_read cache_write total schema_version \
+    pre_authorized denied_by_policy awaiting_authorized_responder rejected_unattended \
     path base_commit result_commit changed_files interaction_id decision responder outcome \
     created_at resolved_at started_at comm type at seq data error model usage warnings";
 

@@ -15,7 +15,7 @@ pub(crate) mod tale;
 pub(crate) use dialect::Dialect;
 pub(crate) use golden::golden;
 pub(crate) use outcome::{Envelope, Outcome};
-pub(crate) use protection::{Protection, survived};
+pub(crate) use protection::{Protection, outlived, survived};
 pub(crate) use running::Running;
 pub(crate) use stage::{Exec, Stage, child, fake_agent, say};
 

@@ -23,13 +23,18 @@ pub(crate) enum Protection {
 /// Keeps what is alive after a run whose protection was off as the control of line 4's `check`, ends
 /// it, and says how many processes it was.
 pub(crate) fn survived(check: &str, stage: &Stage) -> usize {
+    outlived("4", check, stage)
+}
+
+/// The same for the check of any line.
+pub(crate) fn outlived(line: &str, check: &str, stage: &Stage) -> usize {
     let alive = stage.marker.alive();
     stage.marker.kill_all(HANG_LIMIT).unwrap();
     let names: BTreeSet<&str> = alive.iter().map(|found| found.comm.as_str()).collect();
     let names: Vec<&str> = names.into_iter().collect();
     let observed = format!("{} survivors: {}", alive.len(), names.join(", "));
     let red = !alive.is_empty();
-    Row { observed, red, disabled: true, ..Row::of("4", check) }.keep().unwrap();
+    Row { observed, red, disabled: true, ..Row::of(line, check) }.keep().unwrap();
     assert!(red, "{check}: nothing survived although nothing was contained");
     alive.len()
 }
