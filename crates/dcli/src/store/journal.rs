@@ -133,7 +133,14 @@ impl<L: Line> Journal<L> {
         if expected != found {
             return Err(JournalError::OutOfTurn { path: self.path.clone(), expected, found });
         }
-        let mut bytes = self.redaction.json(line).map_err(|source| self.io(source))?;
+        let is_free = |texts: [Option<&str>; 3]| {
+            texts.into_iter().flatten().all(|text| self.redaction.is_free(text))
+        };
+        let encoded = match line.texts().is_some_and(is_free) {
+            true => serde_json::to_vec(line).map_err(io::Error::from),
+            false => self.redaction.json(line),
+        };
+        let mut bytes = encoded.map_err(|source| self.io(source))?;
         bytes.push(b'\n');
         Ok(bytes)
     }

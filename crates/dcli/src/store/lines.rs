@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use dcli_core::exit::FailureClass;
-use dcli_core::fact::{self, FactLine};
+use dcli_core::fact::{self, Fact, FactLine};
 use dcli_core::job::event::{self, JournalLine};
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
@@ -29,6 +29,9 @@ pub trait Line: serde::Serialize + DeserializeOwned {
     const SCHEMA_VERSION: u32;
     /// Its number, counted from 1.
     fn seq(&self) -> u64;
+    /// The texts in it that are not dcli's own, where these are all there is to redact; `None`:
+    /// there is more. A line whose texts hold no secret is written as it is.
+    fn texts(&self) -> Option<[Option<&str>; 3]>;
 }
 
 impl Line for JournalLine {
@@ -37,6 +40,10 @@ impl Line for JournalLine {
     fn seq(&self) -> u64 {
         self.seq
     }
+
+    fn texts(&self) -> Option<[Option<&str>; 3]> {
+        None
+    }
 }
 
 impl Line for FactLine {
@@ -44,6 +51,22 @@ impl Line for FactLine {
 
     fn seq(&self) -> u64 {
         self.seq
+    }
+
+    fn texts(&self) -> Option<[Option<&str>; 3]> {
+        match &self.fact {
+            Fact::AssistantText { message_id, text } => {
+                Some([message_id.as_deref(), Some(text), None])
+            }
+            Fact::Reasoning { message_id } => Some([message_id.as_deref(), None, None]),
+            Fact::ToolInvoked { call_id, tool, summary } => {
+                Some([call_id.as_deref(), tool.as_deref(), summary.as_deref()])
+            }
+            Fact::ToolResult { call_id, ok: _, summary } => {
+                Some([call_id.as_deref(), summary.as_deref(), None])
+            }
+            _ => None,
+        }
     }
 }
 

@@ -99,6 +99,12 @@ impl Redaction {
         Ok((bytes, kept != plain))
     }
 
+    /// Whether nothing in a text is covered.
+    #[must_use]
+    pub fn is_free(&self, text: &str) -> bool {
+        matches!(self.redactor.text(text), Cow::Borrowed(_))
+    }
+
     /// Raw bytes as they come.
     #[must_use]
     pub fn stream(&self) -> Stream {
@@ -120,7 +126,7 @@ impl Redaction {
         // Most of what is kept is a text without a secret, or no text: nothing is copied for it.
         let is_plain = match &plain {
             Value::Null | Value::Bool(_) | Value::Number(_) => true,
-            Value::String(text) => matches!(self.redactor.text(text), Cow::Borrowed(_)),
+            Value::String(text) => self.is_free(text),
             Value::Array(_) | Value::Object(_) => false,
         };
         if is_plain {

@@ -105,3 +105,39 @@ fn a_request_without_secrets_is_written_as_it_is() {
     assert!(new.writer().write_request(&request).unwrap());
     assert_eq!(new.writer().dir().request::<serde_json::Value>().unwrap(), request);
 }
+
+#[test]
+fn a_pushed_fact_is_covered_in_every_text_and_is_there_once_it_is_flushed() {
+    let scratch = Scratch::new();
+    let mut new = NewJob::create(&scratch.root, &repo(), &id(1), redactor(&[SECRET])).unwrap();
+    let writer = new.writer();
+    let mut facts = writer.facts().unwrap();
+    let path = writer.attempt().facts();
+    let (some, text) = (Some(SECRET.to_owned()), SECRET.to_owned());
+    let all = [
+        Fact::AssistantText { message_id: some.clone(), text: "free".into() },
+        Fact::AssistantText { message_id: None, text: format!("a \"{text}\"") },
+        Fact::Reasoning { message_id: some.clone() },
+        Fact::ToolInvoked { call_id: some.clone(), tool: None, summary: None },
+        Fact::ToolInvoked { call_id: None, tool: some.clone(), summary: None },
+        Fact::ToolInvoked { call_id: None, tool: None, summary: some.clone() },
+        Fact::ToolResult { call_id: some.clone(), ok: true, summary: None },
+        Fact::ToolResult { call_id: None, ok: true, summary: some },
+        Fact::TaskStarted { task_id: text },
+        Fact::AssistantText { message_id: Some("m".into()), text: "free \"text\"\n".into() },
+    ];
+    let mut last = None;
+    for (fact, seq) in all.into_iter().zip(1..) {
+        let line = FactLine { schema_version: 1, seq, at: "2026".into(), fact };
+        facts.push(&line).unwrap();
+        last = Some(line);
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    facts.flush().unwrap();
+    let kept = fs::read_to_string(&path).unwrap();
+    assert!(!kept.contains(SECRET), "{kept}");
+    let lines: Vec<FactLine> =
+        kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), lines.last()), (10, last.as_ref()));
+    assert_eq!(kept.matches("«redacted:NAME»").count(), 9);
+}
