@@ -71,8 +71,9 @@ fn stands_alone(stage: &Stage, id: &str) {
     let own = [stage.room.state(), "/dev/null".into(), env!("CARGO_BIN_EXE_dcli").into()];
     let is_own = |target: &PathBuf| {
         let text = target.display().to_string();
-        let is_nameless = text.starts_with("anon_inode:") || text.starts_with("socket:");
-        is_nameless || own.iter().any(|own| target.starts_with(own))
+        let nameless = ["anon_inode:", "socket:", "/memfd:", "/proc/"];
+        nameless.iter().any(|beginning| text.starts_with(beginning))
+            || own.iter().any(|own| target.starts_with(own))
     };
     let foreign: Vec<_> = held.iter().filter(|target| !is_own(target)).collect();
     assert!(foreign.is_empty(), "{foreign:?} of {held:?}");

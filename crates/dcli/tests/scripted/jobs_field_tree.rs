@@ -27,6 +27,8 @@ fn hanging(backend: &str, kind: &str, count: usize, protection: Protection) -> (
     let submit = stage.job("submit", backend).args(["--containment", kind]).protected(protection);
     let id = stage.submitted(submit.words("Do it."));
     stage.wait_file("tmp/ready");
+    // An agent can be up before the record has it.
+    stage.wait_running(&id);
     (stage, id)
 }
 
@@ -256,7 +258,7 @@ fn a_worker_that_says_nothing_is_said_to_be_silent_and_nothing_is_recorded() {
     stage.wait_file("tmp/ready");
     let record = stage.job_dir(&id).join("status.json");
     let status = || serde_json::from_slice::<Value>(&std::fs::read(&record).unwrap()).unwrap();
-    wait_until("running", HANG_LIMIT, || status()["state"] == "running").unwrap();
+    stage.wait_running(&id);
     let worker = Pid::from_raw(stage.worker(&id)).unwrap();
     kill_process(worker, Signal::STOP).unwrap();
     let stat = format!("/proc/{}/stat", stage.worker(&id));

@@ -206,6 +206,7 @@ fn ended(ending: Ending, backend: &str, told: Told) -> (Stage, String) {
         }
         Ending::Interrupted => {
             stage.wait_file("tmp/ready");
+            stage.wait_running(&id);
             stage.kill_worker(&id);
         }
     }
