@@ -145,7 +145,7 @@ impl Crowd {
         let limits = format!("[limits]\nmax_jobs = {PLACES}\nmax_jobs_per_backend = {OF_ONE}\n");
         room.file("home/.config/dcli/config.toml", &limits).unwrap();
         for name in BACKENDS {
-            room.file(&format!("{name}.toml"), &RECORD.replace("NAME", name)).unwrap();
+            room.file(format!("{name}.toml"), &RECORD.replace("NAME", name)).unwrap();
         }
         let place = |name: &str| room.path().join(name).display().to_string();
         let agent = AGENT.replace("LOG", &place("log")).replace("GATE", &place("gate"));

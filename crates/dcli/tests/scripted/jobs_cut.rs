@@ -14,6 +14,9 @@ use tempfile::TempDir;
 
 use super::common::{Dialect, Stage, shown};
 
+/// A file, and what is in it instead; `None`: it is gone.
+type Change<'a> = (&'a str, Option<&'a [u8]>);
+
 /// A job that is over, and every file that it had then.
 struct Ended {
     stage: Stage,
@@ -50,7 +53,7 @@ impl Ended {
     }
 
     /// All as it was, but this.
-    fn with(&self, changed: &[(&str, Option<&[u8]>)]) {
+    fn with(&self, changed: &[Change]) {
         for (path, bytes) in &self.files {
             std::fs::write(path, bytes).unwrap();
         }
@@ -115,17 +118,15 @@ impl Ended {
     fn commands(&self) {
         let ends = self.journal.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let ends: Vec<usize> = ends.map(|(at, _)| at + 1).collect();
-        for (index, at) in ends.iter().enumerate() {
-            for at in [*at, at - 2] {
-                self.cut(at);
-                let whole = if ends.contains(&at) { index + 1 } else { index };
-                let promised = self.promised(whole);
-                self.cut(at);
-                let status = self.stage.status(&self.id);
-                assert_eq!(status["state"], promised, "cut at byte {at}: {status}");
-                let listing = self.stage.over(&["list", "--json"]).json("jobs");
-                assert_eq!(listing["jobs"][0]["state"], promised, "cut at byte {at}");
-            }
+        let cuts =
+            ends.iter().enumerate().flat_map(|(line, end)| [(line + 1, *end), (line, end - 2)]);
+        for (whole, at) in cuts {
+            let promised = self.promised(whole);
+            self.cut(at);
+            let status = self.stage.status(&self.id);
+            assert_eq!(status["state"], promised, "cut at byte {at}: {status}");
+            let listing = self.stage.over(&["list", "--json"]).json("jobs");
+            assert_eq!(listing["jobs"][0]["state"], promised, "cut at byte {at}");
         }
     }
 }
@@ -179,7 +180,7 @@ fn a_damaged_record_is_unreadable_where_it_is_needed_and_nothing_is_overwritten(
     let second = job.journal.iter().position(|byte| *byte == b'\n').unwrap() + 3;
     let mut broken = job.journal.clone();
     broken[second] = b'\0';
-    let cases: [&[(&str, Option<&[u8]>)]; 2] = [
+    let cases: [&[Change]; 2] = [
         &[("request.json", Some(b"{")), ("journal.jsonl", Some(b"")), ("status.json", None)],
         &[("journal.jsonl", Some(&broken)), ("status.json", None)],
     ];
