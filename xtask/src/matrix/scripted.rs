@@ -84,8 +84,7 @@ const JOBS_FIELD: &[&str] = &[
     "job-silent-worker",
 ];
 /// Those of them that leave processes behind.
-const JOBS_FIELD_ENDED: &[&str] =
-    &["job-field-08", "job-field-22", "job-field-23", "job-field-24"];
+const JOBS_FIELD_ENDED: &[&str] = &["job-field-08", "job-field-22", "job-field-23", "job-field-24"];
 /// Bad input to the commands over jobs.
 const JOBS_BAD_INPUT: &[&str] = &[
     "job-foreign-option",

@@ -56,6 +56,8 @@ fn detached() -> Result<(), Errno> {
     process::close_inherited()?;
     process::hear_signals_again()?;
     rustix::process::setsid()?;
+    // Run by descriptor, it would be called by that number.
+    rustix::thread::set_name(c"dcli-worker")?;
     match process::fork()? {
         Side::Parent(_) => process::leave(0),
         Side::Child => Ok(()),
