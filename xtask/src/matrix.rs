@@ -179,7 +179,7 @@ mod tests {
         let lines: BTreeSet<u32> =
             expected().iter().map(|cell| cell.line.parse().unwrap()).collect();
         assert_eq!(
-            (1..=8).filter(|line| !lines.contains(line)).collect::<Vec<_>>(),
+            (1..=15).filter(|line| !lines.contains(line)).collect::<Vec<_>>(),
             Vec::<u32>::new()
         );
     }

@@ -77,10 +77,18 @@ impl Progress {
     }
 }
 
-/// The line of a wait: how many jobs there are, and what the last that changed does.
+/// The line of a wait: how many jobs are over, and what the one that changed last does.
 pub(super) struct Waiting {
     bar: Option<ProgressBar>,
-    jobs: Mutex<BTreeMap<JobId, JobState>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    jobs: BTreeMap<JobId, JobState>,
+    last: String,
+    doing: Option<String>,
+    tokens: Option<u64>,
 }
 
 impl Waiting {
@@ -90,23 +98,44 @@ impl Waiting {
         if let Some(bar) = &progress.bar {
             bar.set_message("looking");
         }
-        Self { bar: progress.bar, jobs: Mutex::default() }
+        Self { bar: progress.bar, known: Mutex::default() }
     }
 
-    /// Takes a change in.
+    /// Whether anybody sees it.
+    pub(super) fn is_shown(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    /// Takes a change of a job in.
     pub(super) fn take(&self, status: &Status) {
-        let (Some(bar), Ok(mut jobs)) = (&self.bar, self.jobs.lock()) else { return };
-        jobs.insert(status.job_id.clone(), status.state);
-        let over = jobs.values().filter(|state| state.is_terminal()).count();
-        let tokens = status.tokens.total.map(|n| format!(" · {} tokens", count(n)));
-        let phase = status.phase.name();
-        bar.set_message(format!(
-            "{over} of {} over · {} {phase} {}{}",
-            jobs.len(),
-            status.job_id,
-            took(status),
-            tokens.unwrap_or_default()
-        ));
+        self.show(|known| {
+            known.jobs.insert(status.job_id.clone(), status.state);
+            known.tokens = status.tokens.total.or(known.tokens);
+            let id = &status.job_id;
+            known.last = format!("{id} {} · {}", status.phase.name(), took(status));
+        });
+    }
+
+    /// Takes in what the backend of the one job does.
+    pub(super) fn fact(&self, fact: &Fact) {
+        self.show(|known| match fact {
+            Fact::UsageReported { tokens, .. } => known.tokens = tokens.total,
+            other => known.doing = describe(other).or(known.doing.take()),
+        });
+    }
+
+    fn show(&self, change: impl FnOnce(&mut Known)) {
+        let (Some(bar), Ok(mut known)) = (&self.bar, self.known.lock()) else { return };
+        change(&mut known);
+        let over = known.jobs.values().filter(|state| state.is_terminal()).count();
+        let many = match known.jobs.len() {
+            0 | 1 => String::new(),
+            all => format!("{over} of {all} over · "),
+        };
+        let doing = known.doing.as_deref().map(|doing| format!(" · {doing}"));
+        let tokens = known.tokens.map(|tokens| format!(" · {} tokens", count(tokens)));
+        let rest = doing.into_iter().chain(tokens).collect::<String>();
+        bar.set_message(format!("{many}{}{rest}", known.last));
     }
 
     /// Takes the line away.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use dcli_core::exit::{FailureClass, SUCCESS};
 use dcli_core::job::answer::{JobReport, Listing, SCHEMA_VERSION};
+use dcli_core::job::id::JobId;
 use dcli_core::report::ErrorReport;
 
 use super::answer::{self, of_all_backends};
 use super::args_of_jobs::Wait;
 use super::engine::engine;
 use super::progress::Waiting;
-use crate::job::{Engine, Until, Waited, Which, status, wait};
+use crate::job::{Engine, Until, Waited, Which, status, tail, wait};
 use crate::report::human::say;
 use crate::report::job;
 
@@ -21,6 +22,11 @@ pub(super) fn run(args: &Wait, backend: Option<&str>) -> u8 {
         let engine = engine()?;
         let until = if args.any { Until::Any } else { Until::All };
         let line = Arc::new(Waiting::new());
+        if let Which::Jobs(ids) = &which
+            && let [one] = &ids[..]
+        {
+            follow(&engine, one, &line);
+        }
         let waited = wait(&engine, &which, until, args.timeout_sec, |status| line.take(status));
         line.end();
         waited.map(|waited| (engine, waited)).map_err(|error| error.report())
@@ -29,6 +35,24 @@ pub(super) fn run(args: &Wait, backend: Option<&str>) -> u8 {
         Ok((engine, waited)) => print(args, &engine, &waited),
         Err(report) => answer::fail(args.json, &report),
     }
+}
+
+/// Shows what the backend of one job does, where somebody looks. The thread ends with the job, or
+/// with this process.
+fn follow(engine: &Engine, id: &JobId, line: &Arc<Waiting>) {
+    if !line.is_shown() {
+        return;
+    }
+    let (engine, id, line) = (engine.clone(), id.clone(), Arc::clone(line));
+    let facts = move || {
+        // The wait itself says what is wrong with a job that cannot be read.
+        let _ = tail::facts(&engine, &id, true, |fact| {
+            line.fact(&fact.fact);
+            true
+        });
+    };
+    // Without it the line shows the phase alone.
+    let _ = std::thread::Builder::new().name("dcli-facts".into()).spawn(facts);
 }
 
 fn which(args: &Wait) -> Result<Which, ErrorReport> {

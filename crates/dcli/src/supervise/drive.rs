@@ -183,7 +183,8 @@ impl<'r> Drive<'r> {
         let ends = self.intake.ends();
         loop {
             self.read();
-            if self.intake.has_reached(ends) {
+            // A deadline may have ended the tree within the read: then nothing is read any more.
+            if self.attempt.phase() == Phase::Ended || self.intake.has_reached(ends) {
                 break;
             }
         }

@@ -1,5 +1,7 @@
 //! Deadlines and the ladder: which one ends a run, and what is left to the agent before it does.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use dcli_core::executor::rule::FactKind;
 use dcli_testkit::agent::{ChildKind, Step};
 use rustix::process::Signal;
@@ -22,6 +24,17 @@ fn the_hard_deadline_ends_a_run_that_is_as_busy_as_can_be() {
     assert_eq!(envelope.failed("executorTimedOut").exit_kind(), "deadline_hard");
     assert_eq!(envelope.class(), "timeout");
     assert!(envelope.message().contains("hard deadline of 0.8 s"), "{}", envelope.message());
+}
+
+/// It cannot be read as fast as it is written, so the deadline passes while its output is read.
+#[test]
+fn the_hard_deadline_ends_a_flood_that_is_read_when_it_passes() {
+    let stage = Stage::new([]);
+    let agent = stage.room.file("work/agent", "#!/bin/sh\nexec yes '{\"type\":\"x\"}'\n").unwrap();
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let exec = stage.dcli().args(["exec", "--backend", "codex", "--command"]).arg(&agent);
+    let envelope = exec.args(["--hard-timeout-sec", "1"]).words("Do it.").run().envelope();
+    assert_eq!(envelope.failed("executorTimedOut").exit_kind(), "deadline_hard");
 }
 
 #[test]
