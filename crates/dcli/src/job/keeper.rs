@@ -60,6 +60,13 @@ impl Keeper {
         let at = now();
         let mut next = self.job.clone();
         let effects = next.step(&at, input).map_err(|illegal| illegal.to_string())?;
+        let is_turn =
+            |effect: &Effect| matches!(effect, Effect::Append(event) if event.is_synced());
+        // A new state is on the disk in both; a phase is progress, and made again from the journal.
+        let durability = match effects.iter().any(is_turn) {
+            true => Durability::Synced,
+            false => Durability::Unsynced,
+        };
         let mut rest = Vec::new();
         for effect in effects {
             match effect {
@@ -69,11 +76,6 @@ impl Keeper {
         }
         let is_changed = next != self.job;
         self.job = next;
-        // The journal has it: a projection that is lost in between is made again from there.
-        let durability = match self.job.status().state.is_terminal() {
-            true => Durability::Synced,
-            false => Durability::Unsynced,
-        };
         if is_changed {
             // The journal has it: whoever finds no worker here reads that one.
             let _ = self.project(durability);
