@@ -14,9 +14,15 @@ pub const DISCARDED: &str = ".gone-";
 /// The state root: `DCLI_STATE_ROOT`, else `$XDG_STATE_HOME/dcli`, else `~/.local/state/dcli`.
 ///
 /// # Errors
-/// Neither variable is set to an absolute path and there is no home directory.
+/// `DCLI_STATE_ROOT` is set and no absolute path: another place would be a second root. Or no
+/// variable names a place and there is no home directory.
 pub fn state_root() -> io::Result<PathBuf> {
-    let own = absolute("DCLI_STATE_ROOT");
+    let own = std::env::var_os("DCLI_STATE_ROOT").filter(|named| !named.is_empty());
+    let own = own.map(PathBuf::from);
+    if let Some(named) = own.as_ref().filter(|named| !named.is_absolute()) {
+        let message = format!("DCLI_STATE_ROOT {} is no absolute path", named.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
     own.or_else(|| absolute("XDG_STATE_HOME").map(|base| base.join("dcli")))
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state/dcli")))
         .ok_or_else(|| no_directory("DCLI_STATE_ROOT, XDG_STATE_HOME and HOME"))

@@ -58,6 +58,14 @@ fn a_state_root_that_cannot_be_written_is_15_and_nothing_is_made() {
 }
 
 #[test]
+fn a_state_root_that_is_no_absolute_path_is_15_and_no_other_one_is_taken() {
+    let stage = answering();
+    unwritable(&stage, Path::new("relative"), "relative");
+    let list = stage.dcli().env("DCLI_STATE_ROOT", "relative").args(["list", "--json"]);
+    refused(&list.run(), 15);
+}
+
+#[test]
 fn a_state_root_of_a_newer_dcli_is_read_and_not_written() {
     let stage = answering();
     let id = done(&stage);
