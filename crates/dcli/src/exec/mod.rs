@@ -43,3 +43,4 @@ pub(crate) use prepare::{Prepared, Refusal, prepare};
 pub use request::{ModelChoice, Request, Timeouts};
 pub(crate) use run::{Keeping, attempt, envelope_of, refused_now};
 pub use run::{Plan, exec};
+pub(crate) use start::contained_now;

@@ -1,9 +1,10 @@
 //! The start of a prepared run: the best rung of containment that this machine gives.
 
-use dcli_contain::{Input as Stdin, Kind, Launch, Requirement, StartError};
+use dcli_contain::{Input as Stdin, Kind, Launch, Requirement, StartError, Unmet};
 use dcli_core::envelope::ErrorCode;
 use dcli_core::fact::Warning;
 
+use super::host::Host;
 use super::prepare::{Prepared, Refusal, refuse};
 use super::request::Request;
 use crate::backend::spawn::{Running, Spawn};
@@ -49,14 +50,26 @@ pub(super) fn start(
         Err(StartError::Unsupported { .. }) => {}
         Err(error) => return Err(Unstarted::Failed(first, error)),
     }
-    let choice = spawn.support().choose(&wanted).map_err(|unmet| {
-        let message = format!("{unmet}; nothing was started; see --containment");
-        Unstarted::Refused(refuse(ErrorCode::ExecutorUnavailable, message))
-    })?;
+    let chosen = spawn.support().choose(&wanted);
+    let choice = chosen.map_err(|unmet| Unstarted::Refused(refuse_unmet(&unmet)))?;
     match spawn.start(launch(ready, choice.kind)?) {
         Ok(run) => Ok(contained(run, choice.kind)),
         Err(error) => Err(Unstarted::Failed(choice.kind, error)),
     }
+}
+
+/// What a start would refuse right now for want of containment. Nothing is probed where nobody
+/// demands one: the start itself finds the best that there is.
+pub(crate) fn contained_now(host: &Host, wanted: Requirement) -> Result<(), Refusal> {
+    match wanted {
+        Requirement::BestAvailable => Ok(()),
+        _ => host.support().choose(&wanted).map(drop).map_err(|unmet| refuse_unmet(&unmet)),
+    }
+}
+
+fn refuse_unmet(unmet: &Unmet) -> Refusal {
+    let message = format!("{unmet}; nothing was started; see --containment");
+    refuse(ErrorCode::ExecutorUnavailable, message)
 }
 
 fn launch(ready: &Ready<'_>, kind: Kind) -> Result<Launch, Unstarted> {

@@ -15,7 +15,7 @@ use super::repository::Repository;
 use super::spec::{Spec, created, kept};
 use crate::exec::stamp::now;
 use crate::exec::version::Found;
-use crate::exec::{Descent, JobStamp, Prepared, descend, prepare, refused_now};
+use crate::exec::{Descent, JobStamp, Prepared, contained_now, descend, prepare, refused_now};
 use crate::store::groups;
 use crate::store::job_writer::JobWriter;
 use crate::store::new_job::NewJob;
@@ -54,6 +54,7 @@ pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Chec
     spec.request.demand_version = true;
     let prepared = prepare(&engine.host, &spec.request).map_err(JobError::refused)?;
     spec.request.workspace.clone_from(&prepared.workspace);
+    contained_now(&engine.host, spec.request.containment).map_err(JobError::refused)?;
     let descent = descend(&engine.host).map_err(JobError::refused)?;
     refused_now(&engine.host).map_err(JobError::refused)?;
     Ok(Checked { prepared, descent })

@@ -200,3 +200,15 @@ fn arguments_that_are_none_make_no_job() {
     assert!(!stage.was_started());
     shown("15", "bad-arguments", "--mode implement, groups, labels, values: 2, and no job");
 }
+
+#[test]
+fn a_containment_that_is_not_there_makes_no_job() {
+    let stage = answering();
+    for verb in ["run", "submit"] {
+        let job = stage.job(verb, "codex").args(["--containment", "job-object", "--json"]);
+        let report = refused(&job.words("Do it.").start().finish_uncontained(), 12);
+        assert_eq!(report["error"]["job_created"], false, "{report:#}");
+    }
+    assert_eq!(stage.jobs(), Vec::<String>::new());
+    shown("15", "bad-containment", "a containment that this host has not: 12, and no job");
+}
