@@ -5,13 +5,15 @@ use dcli_core::job::answer::JobReport;
 
 use super::answer;
 use super::args_of_jobs::Cancel;
-use super::engine::engine;
+use super::engine::engine_that_starts_nothing;
 use crate::job::cancel;
 use crate::report::job;
 
 /// Runs the subcommand; its answer is the exit code: 0 once nothing of the job runs any more.
 pub(super) fn run(args: &Cancel) -> u8 {
-    match engine().and_then(|engine| cancel(&engine, &args.id).map_err(|error| error.report())) {
+    match engine_that_starts_nothing()
+        .and_then(|engine| cancel(&engine, &args.id).map_err(|error| error.report()))
+    {
         Ok(report) => {
             match answer::give(args.json, &report, |r: &JobReport| job::line(&r.status)) {
                 SUCCESS => confirmed(&report),

@@ -10,12 +10,16 @@ use super::ask::{self, Asked, Refused, asked};
 use crate::config;
 use crate::job::{Engine, JobError, Occasion, Spec};
 
-/// An engine for jobs that are there already.
+/// An engine for jobs that are there already. It may start those that wait: the configuration has to
+/// be in order.
 pub(super) fn engine() -> Result<Engine, ErrorReport> {
-    let entry = own_entry()?;
     let user = config::user().map_err(|error| unusable(&error))?;
-    let engine = Engine::new(entry).map_err(|error| error.report())?;
-    Ok(engine.with_limits(user.limits))
+    Ok(engine_that_starts_nothing()?.with_limits(user.limits))
+}
+
+/// An engine to look at a job or to end it, which a broken configuration must not keep anybody from.
+pub(super) fn engine_that_starts_nothing() -> Result<Engine, ErrorReport> {
+    Engine::new(own_entry()?).map_err(|error| error.report())
 }
 
 /// The engine of a worker: as the command that made the job had it.

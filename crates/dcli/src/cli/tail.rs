@@ -7,14 +7,14 @@ use dcli_core::fact::FactLine;
 
 use super::answer;
 use super::args_of_jobs::Tail;
-use super::engine::engine;
+use super::engine::engine_that_starts_nothing;
 use crate::job::{Engine, JobError, tail};
 use crate::report::job;
 
 /// Runs the subcommand; its answer is the exit code.
 pub(super) fn run(args: &Tail) -> u8 {
-    let tailed =
-        engine().and_then(|engine| print(&engine, args).map_err(|error: JobError| error.report()));
+    let tailed = engine_that_starts_nothing()
+        .and_then(|engine| print(&engine, args).map_err(|error: JobError| error.report()));
     match tailed {
         Ok(()) => SUCCESS,
         Err(report) => answer::fail(args.json, &report),

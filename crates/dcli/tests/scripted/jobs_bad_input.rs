@@ -212,3 +212,19 @@ fn a_containment_that_is_not_there_makes_no_job() {
     assert_eq!(stage.jobs(), Vec::<String>::new());
     shown("15", "bad-containment", "a containment that this host has not: 12, and no job");
 }
+
+#[test]
+fn a_broken_configuration_keeps_nobody_from_the_end_of_a_job() {
+    let stage = hanging();
+    let id = stage.submit("codex");
+    stage.wait_running(&id);
+    stage.room.file("home/.config/dcli/config.toml", "wishful = 1").unwrap();
+    for verb in ["status", "wait"] {
+        refused(&stage.over(&[verb, &id, "--json"]), 2);
+    }
+    assert_eq!(stage.over(&["tail", &id]).code(), 0);
+    assert_eq!(stage.over(&["debug", &id]).code(), 0);
+    assert_eq!(stage.over(&["cancel", &id, "--json"]).json("job")["state"], "cancelled");
+    refused(&stage.over(&["read", &id, "--json"]), 30);
+    shown("15", "broken-configuration", "status: 2; tail, debug, cancel and read work");
+}
