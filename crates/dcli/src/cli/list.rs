@@ -8,17 +8,19 @@ use dcli_core::report::ErrorReport;
 use super::answer;
 use super::args_of_jobs::List;
 use super::engine::engine;
+use crate::config;
 use crate::job::{Filter, list};
 use crate::report::human::say;
 use crate::report::job;
 
 /// Runs the subcommand; its answer is the exit code.
 pub(super) fn run(args: &List, backend: Option<&str>) -> u8 {
+    let backend = backend.map(id_of);
     let filter = Filter {
         states: args.state.clone(),
         group: args.group.clone(),
         label: args.label.clone(),
-        backend: backend.map(str::to_owned),
+        backend,
         since: args.since,
         limit: Some(args.limit),
     };
@@ -35,6 +37,14 @@ pub(super) fn run(args: &List, backend: Option<&str>) -> u8 {
         }
         Err(report) => answer::fail(args.json, &report),
     }
+}
+
+/// The id that an alias stands for. Jobs may be there whose backend has no record any more: what no
+/// record knows is taken as it is.
+fn id_of(backend: &str) -> String {
+    let known = config::catalogue_with_refused().ok();
+    let found = known.and_then(|(known, _)| Some(known.find(backend).ok()?.record.id.to_string()));
+    found.unwrap_or_else(|| backend.to_owned())
 }
 
 /// The directory whose repository is meant; `None`: all.

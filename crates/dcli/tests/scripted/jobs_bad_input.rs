@@ -228,3 +228,16 @@ fn a_broken_configuration_keeps_nobody_from_the_end_of_a_job() {
     refused(&stage.over(&["read", &id, "--json"]), 30);
     shown("15", "broken-configuration", "status: 2; tail, debug, cancel and read work");
 }
+
+#[test]
+fn jobs_are_listed_by_an_alias_of_their_backend() {
+    let stage = Stage::new([Dialect::of("claude").ok("Done.").told()]);
+    let id = stage.submit("claude-code");
+    assert_eq!(stage.waited(&id)["backend"], "claude");
+    let listed = |backend| {
+        stage.over(&["list", "--json", "--backend", backend]).json("jobs")["jobs"].clone()
+    };
+    assert_eq!(listed("claude-code")[0]["job_id"], id.as_str());
+    assert_eq!(listed("claude"), listed("claude-code"));
+    assert_eq!(listed("codex"), json!([]));
+}
