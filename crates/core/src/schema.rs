@@ -43,7 +43,7 @@ pub const SHAPES: &[Shape] = &[
     shape::<ResultEnvelope>("envelope", "dcli exec"),
     shape::<ErrorReport>("error", "every command but exec, with --json, where it has no answer"),
     shape::<EventLine>("event", "one line of dcli exec --events"),
-    shape::<FactLine>("fact", "one fact: a line of facts.jsonl and of dcli tail"),
+    shape::<FactLine>("fact", "one fact: a line of facts.jsonl and of dcli tail --json"),
     shape::<JobReport>("job", "dcli run, status, cancel, and wait for one job, with --json"),
     shape::<Listing>("jobs", "dcli list, and wait for several jobs, with --json"),
     shape::<SchemasReport>("schemas", "dcli schema --json"),

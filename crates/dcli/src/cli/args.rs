@@ -15,7 +15,8 @@ use super::args_of_jobs::{Cancel, Cleanup, Debug, List, Read, Run, Status, Submi
 #[derive(Debug, Parser)]
 #[command(name = "dcli", version, about, propagate_version = true, max_term_width = 100)]
 pub(super) struct Cli {
-    /// Which backend runs it [default: the project policy's, else config.toml's, else claude].
+    /// Which backend is meant [default for a run: the project policy's, else config.toml's, else
+    /// claude].
     #[arg(long, alias = "executor", value_name = "ID", global = true)]
     pub backend: Option<String>,
     #[command(subcommand)]
@@ -147,7 +148,7 @@ pub(super) struct Backends {
 
 #[derive(Debug, Args)]
 pub(super) struct Demo {
-    /// Print the envelopes as JSON lines and no explanations.
+    /// Print what each run and command answers, as JSON lines and without explanations.
     #[arg(long)]
     pub json: bool,
 }

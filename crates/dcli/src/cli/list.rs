@@ -57,7 +57,8 @@ pub(super) fn directory(
     }
     let found = given.cloned().map_or_else(std::env::current_dir, Ok);
     found.and_then(|path| path.canonicalize()).map(Some).map_err(|error| {
-        let message = format!("the directory cannot be used: {error}");
+        let shown = given.map_or("this directory".into(), |given| given.display().to_string());
+        let message = format!("{shown} cannot be used: {error}; nothing was done");
         ErrorReport::of_class(FailureClass::UsageError, message).hint("name one with --cwd")
     })
 }

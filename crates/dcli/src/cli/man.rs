@@ -33,7 +33,8 @@ fn unknown(verb: &str, pages: &[Command]) -> u8 {
     let verbs = pages.iter().filter_map(|page| title(page).strip_prefix("dcli-"));
     let meant = suggest::nearest(verb, verbs).map(|verb| format!("; did you mean '{verb}'?"));
     let message = format!("no page for '{verb}'{}", meant.unwrap_or_default());
-    answer::fail(false, &ErrorReport::of_class(FailureClass::UsageError, message))
+    let report = ErrorReport::of_class(FailureClass::UsageError, message);
+    answer::fail(false, &report.hint("'dcli --help' lists the commands"))
 }
 
 /// A command for each page: dcli itself, and each command that is not hidden.

@@ -105,14 +105,28 @@ fn usage(words: &[OsString], error: &clap::Error) -> ExitCode {
         return answer::fail(is("--json"), &report).into();
     }
     let text = error.render().to_string();
-    let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let reason = reason(&text);
     crate::report::human::say(text.trim_end());
-    if args::verb(words) == Some("exec") && !is("--text") {
+    let verb = args::verb(words);
+    if verb == Some("exec") && !is("--text") {
         let message = format!("{reason}; nothing was started; see 'dcli exec --help'");
         let envelope = ResultEnvelope::refused(ErrorCode::RequestInvalid, message);
         exec::print_unread(&envelope, is("--events"));
     } else if is("--json") {
-        answer::print_error(&ErrorReport::of_class(FailureClass::UsageError, reason));
+        let verb = verb.map(|verb| format!(" {verb}")).unwrap_or_default();
+        let report = ErrorReport::of_class(FailureClass::UsageError, reason);
+        answer::print_error(&report.hint(format!("nothing was done; see 'dcli{verb} --help'")));
     }
     ExitCode::from(FailureClass::UsageError.exit_code())
+}
+
+/// The first line of what was wrong, and the names that it announces.
+fn reason(text: &str) -> String {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    if !first.ends_with(':') {
+        return first.to_owned();
+    }
+    let names: Vec<&str> = lines.map(str::trim).take_while(|line| !line.is_empty()).collect();
+    format!("{first} {}", names.join(", "))
 }

@@ -129,7 +129,7 @@ pub fn catalogue_with_refused() -> Result<(Catalogue, Vec<(PathBuf, ConfigError)
 /// # Errors
 /// The file cannot be read or the record is invalid.
 pub fn add(catalogue: &mut Catalogue, path: &Path, source: Source) -> Result<String, ConfigError> {
-    let missing = || io::Error::from(io::ErrorKind::NotFound);
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
     let text = read(path)?.ok_or_else(|| unreadable(missing()))?;
     let origin = path.display().to_string();

@@ -210,7 +210,7 @@ impl JobError {
                 report.hint(format!("wait for it with 'dcli wait {id}'"))
             }
             Self::NoResult { id, .. } => class(FailureClass::NoResult).hint(format!(
-                "see 'dcli status {id}', or what there is with 'dcli read {id} --partial'"
+                "see 'dcli status {id}', and what its backend did with 'dcli tail {id}'"
             )),
             Self::NotDone { status } => not_done(status, message),
             Self::Unending { id } => {
@@ -259,7 +259,11 @@ fn not_done(status: &Status, message: String) -> ErrorReport {
         Some(failed) => ErrorReport::of_class(failed, message).coded(status.state.name()),
         None => ErrorReport::of_code(status.state.name(), status.state.exit_code(failed), message),
     };
-    report.hint(format!("what it left is read with 'dcli read {} --partial'", status.job_id))
+    let id = &status.job_id;
+    report.hint(match status.result_bytes {
+        Some(_) => format!("what it left is read with 'dcli read {id} --partial'"),
+        None => format!("it left no result; see 'dcli status {id}'"),
+    })
 }
 
 /// What a directory that may not be written answers.

@@ -241,3 +241,21 @@ fn jobs_are_listed_by_an_alias_of_their_backend() {
     assert_eq!(listed("claude"), listed("claude-code"));
     assert_eq!(listed("codex"), json!([]));
 }
+
+#[test]
+fn a_message_names_what_is_missing() {
+    let stage = answering();
+    for (words, missing) in [(&["status"][..], "<ID>"), (&["cleanup"], "--older-than <AGE>")] {
+        let report = stage.over(&[words, &["--json"]].concat()).json("error");
+        let error = &report["error"];
+        assert!(error["message"].as_str().unwrap().ends_with(missing), "{report:#}");
+        assert!(error["hint"].as_str().unwrap().contains(words[0]), "{report:#}");
+    }
+    let report = refused(&stage.over(&["list", "--cwd", "/nowhere", "--json"]), 2);
+    assert!(report["error"]["message"].as_str().unwrap().contains("/nowhere"), "{report:#}");
+    stage.play([Step::Exit(3)]);
+    let id = stage.submit("codex");
+    stage.waited(&id);
+    let read = stage.over(&["read", &id, "--json"]).json("error");
+    assert!(!read["error"]["hint"].as_str().unwrap().contains("--partial"), "{read:#}");
+}
