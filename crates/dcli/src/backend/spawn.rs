@@ -13,6 +13,11 @@ pub trait Spawn: Send + Sync {
     /// The rungs of containment there are, and why the others are missing.
     fn support(&self) -> Support;
 
+    /// Whether there is this one: cheaper than all of them.
+    fn has(&self, kind: Kind) -> bool {
+        self.support().reason(kind).is_none()
+    }
+
     /// Starts a child.
     ///
     /// # Errors
@@ -59,6 +64,10 @@ impl ContainedSpawn {
 impl Spawn for ContainedSpawn {
     fn support(&self) -> Support {
         dcli_contain::probe(&self.entry)
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        dcli_contain::probe_kind(&self.entry, kind).is_ok()
     }
 
     fn start(&self, launch: Launch) -> Result<Box<dyn Running>, StartError> {

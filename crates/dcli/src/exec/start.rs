@@ -41,10 +41,7 @@ pub(super) fn start(
     ready: &Ready<'_>,
 ) -> Result<Started, Unstarted> {
     let wanted = request.containment;
-    let first = match wanted {
-        Requirement::BestAvailable | Requirement::AtLeast(_) => Kind::PidNamespace,
-        Requirement::Exactly(kind) => kind,
-    };
+    let first = first(wanted);
     match spawn.start(launch(ready, first)?) {
         Ok(run) => return Ok(contained(run, first)),
         Err(StartError::Unsupported { .. }) => {}
@@ -61,9 +58,17 @@ pub(super) fn start(
 /// What a start would refuse right now for want of containment. Nothing is probed where nobody
 /// demands one: the start itself finds the best that there is.
 pub(crate) fn contained_now(host: &Host, wanted: Requirement) -> Result<(), Refusal> {
+    if wanted == Requirement::BestAvailable || host.spawn.has(first(wanted)) {
+        return Ok(());
+    }
+    host.support().choose(&wanted).map(drop).map_err(|unmet| refuse_unmet(&unmet))
+}
+
+/// The rung that is tried at once.
+fn first(wanted: Requirement) -> Kind {
     match wanted {
-        Requirement::BestAvailable => Ok(()),
-        _ => host.support().choose(&wanted).map(drop).map_err(|unmet| refuse_unmet(&unmet)),
+        Requirement::BestAvailable | Requirement::AtLeast(_) => Kind::PidNamespace,
+        Requirement::Exactly(kind) => kind,
     }
 }
 
