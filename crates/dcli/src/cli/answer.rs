@@ -53,9 +53,11 @@ pub(super) fn print_error(report: &ErrorReport) {
     let _ = json::line(&mut io::stdout().lock(), report);
 }
 
-fn printed(printed: io::Result<()>) -> u8 {
+/// A reader that has gone is a quiet end: nobody is left to print for.
+pub(super) fn printed(printed: io::Result<()>) -> u8 {
     match printed {
         Ok(()) => SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => SUCCESS,
         Err(error) => {
             say(&format!("dcli: the answer cannot be printed: {error}"));
             FailureClass::NoResult.exit_code()

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use dcli_core::exit::SUCCESS;
 use dcli_core::fact::FactLine;
 
 use super::answer;
@@ -16,27 +15,34 @@ pub(super) fn run(args: &Tail) -> u8 {
     let tailed = engine_that_starts_nothing()
         .and_then(|engine| print(&engine, args).map_err(|error: JobError| error.report()));
     match tailed {
-        Ok(()) => SUCCESS,
+        Ok(printed) => answer::printed(printed),
         Err(report) => answer::fail(args.json, &report),
     }
 }
 
-fn print(engine: &Engine, args: &Tail) -> Result<(), JobError> {
+/// Prints until there is no more, or it cannot be printed.
+fn print(engine: &Engine, args: &Tail) -> Result<io::Result<()>, JobError> {
     let mut out = io::stdout();
+    let mut printed = Ok(());
     if args.raw {
-        return tail::raw(engine, &args.id, args.follow, |bytes| {
-            out.write_all(bytes).and_then(|()| out.flush()).is_ok()
-        });
+        tail::raw(engine, &args.id, args.follow, |bytes| {
+            printed = out.write_all(bytes).and_then(|()| out.flush());
+            printed.is_ok()
+        })?;
+        return Ok(printed);
     }
     tail::facts(engine, &args.id, args.follow, |line: &FactLine| {
-        // A reader that has gone ends it quietly: nobody is left to print for.
-        let written = match args.json {
+        printed = match args.json {
             true => serde_json::to_vec(line).map_err(io::Error::from).and_then(|mut bytes| {
                 bytes.push(b'\n');
                 out.write_all(&bytes)
             }),
             false => out.write_all(job::fact(line).as_bytes()),
         };
-        written.and_then(|()| out.flush()).is_ok()
-    })
+        if printed.is_ok() {
+            printed = out.flush();
+        }
+        printed.is_ok()
+    })?;
+    Ok(printed)
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use crate::common::{Outcome, Stage};
+use crate::jobs_bad_input::{answering, done};
 
 fn dcli(words: &[&str]) -> Outcome {
     Stage::new([]).dcli().args(words).run()
@@ -119,5 +120,22 @@ fn an_answer_that_cannot_be_printed_is_no_success() {
         let outcome = Stage::new([]).dcli().args(words).stdout(full).run();
         assert_eq!(outcome.code(), 11, "{words:?} {outcome:?}");
         assert!(outcome.stderr.contains("cannot be printed"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn facts_and_lines_that_cannot_be_printed_are_no_success() {
+    let stage = answering();
+    let id = done(&stage);
+    for more in [&[][..], &["--json"], &["--raw"]] {
+        let tail = || stage.dcli().args(["tail", id.as_str()]).args(more);
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let outcome = tail().stdout(full).run();
+        assert_eq!(outcome.code(), 11, "{more:?} {outcome:?}");
+        assert!(outcome.stderr.contains("cannot be printed"), "{outcome:?}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let outcome = tail().stdout(writer).run();
+        assert_eq!((outcome.code(), outcome.stderr.as_str()), (0, ""), "{more:?}");
     }
 }
