@@ -107,6 +107,12 @@ impl JobId {
         let last: String = entropy.into_iter().map(letter).collect();
         format!("{created}-{last}").parse()
     }
+
+    /// The second it was made in, `YYYYMMDDTHHMMSSZ`.
+    #[must_use]
+    pub fn second(&self) -> &str {
+        self.0.split_once('-').map_or(&self.0, |(second, _)| second)
+    }
 }
 
 impl RepoKey {
@@ -151,6 +157,7 @@ mod tests {
     fn a_job_id_has_one_shape() {
         let made = JobId::new("20261130T190400Z", [0, 1, 25, 26, 35, 36, 71, 255]).unwrap();
         assert_eq!(made.as_str(), "20261130T190400Z-abz09a9d");
+        assert_eq!(made.second(), "20261130T190400Z");
         for bad in [
             "",
             "20261130T190400Z",

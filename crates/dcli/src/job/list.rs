@@ -74,14 +74,23 @@ pub fn list(
         unreadable: Vec::new(),
     };
     let limit = filter.limit.unwrap_or(usize::MAX);
+    // Ids begin with the second. Within one their order is chance: the last one is read whole.
+    let mut last = None;
     for dir in newest {
-        if listed.listing.jobs.len() >= limit {
+        let second = dir.id().second().to_owned();
+        if limit == 0 || last.as_ref().is_some_and(|last| *last != second) {
             break;
         }
         match reconcile::status(engine, &dir) {
-            // Ids begin with the time: all that follow are older.
-            Ok(status) if oldest.is_some_and(|oldest| is_before(&status, oldest)) => break,
-            Ok(status) if filter.fits(&status) => listed.listing.jobs.push(status),
+            Ok(status) if oldest.is_some_and(|oldest| is_before(&status, oldest)) => {
+                last = Some(second);
+            }
+            Ok(status) if filter.fits(&status) => {
+                listed.listing.jobs.push(status);
+                if listed.listing.jobs.len() >= limit {
+                    last = Some(second);
+                }
+            }
             Ok(_) | Err(JobError::NotFound { .. }) => {}
             Err(error) => listed.unreadable.push(error.to_string()),
         }
@@ -89,6 +98,7 @@ pub fn list(
     listed.listing.jobs.sort_by(|one, other| {
         (&other.created_at, &other.job_id).cmp(&(&one.created_at, &one.job_id))
     });
+    listed.listing.jobs.truncate(limit);
     Ok(listed)
 }
 

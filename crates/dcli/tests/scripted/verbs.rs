@@ -139,3 +139,21 @@ fn facts_and_lines_that_cannot_be_printed_are_no_success() {
         assert_eq!((outcome.code(), outcome.stderr.as_str()), (0, ""), "{more:?}");
     }
 }
+
+#[test]
+fn the_newest_few_are_the_first_of_all_also_within_one_second() {
+    let stage = answering();
+    let mut made: Vec<String> = (0..6).map(|_| stage.submit("codex")).collect();
+    made.reverse();
+    let ids = |most: &str| -> Vec<String> {
+        let listing = stage.over(&["list", "--json", "--limit", most]).json("jobs");
+        let jobs = listing["jobs"].as_array().unwrap().iter();
+        jobs.map(|job| job["job_id"].as_str().unwrap().to_owned()).collect()
+    };
+    for most in 0..=6 {
+        assert_eq!(ids(&most.to_string()), made[..most], "{most}");
+    }
+    for id in made {
+        stage.waited(&id);
+    }
+}
