@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dcli_core::exit::FailureClass;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -97,9 +97,12 @@ impl Lock {
     }
 }
 
+/// A link in its place is not followed: the holder's name would be written over what it leads to.
 fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
     match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             layout::make_private(path.parent().unwrap_or(Path::new(".")))?;

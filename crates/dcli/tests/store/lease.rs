@@ -142,3 +142,13 @@ fn a_short_lock_that_is_held_too_long_is_named_with_its_holder() {
     drop(held);
     Lock::take(&path).unwrap();
 }
+
+#[test]
+fn a_short_lock_writes_over_nothing_that_a_link_leads_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, other) = (directory.path().join("lock"), directory.path().join("other"));
+    std::fs::write(&other, "kept").unwrap();
+    std::os::unix::fs::symlink(&other, &path).unwrap();
+    assert!(matches!(Lock::take(&path).unwrap_err(), LockError::Io { .. }));
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "kept");
+}
