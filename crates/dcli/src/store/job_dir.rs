@@ -22,6 +22,11 @@ use super::{layout, regular};
 
 /// The longest result that is read, in bytes.
 const LONGEST_RESULT: u64 = 1 << 30;
+/// The longest projection that is read, in bytes: it has what a backend gave as its session and as
+/// its failure, a line of its output each.
+const LONGEST_STATUS: u64 = 512 << 20;
+/// The longest other record that is read, in bytes.
+const LONGEST_RECORD: u64 = 4 << 20;
 
 /// Why a record of a job cannot be used.
 #[derive(Debug, Error)]
@@ -175,7 +180,7 @@ impl JobDir {
     /// # Errors
     /// See [`RecordError`].
     pub fn status<T: DeserializeOwned>(&self) -> Result<T, RecordError> {
-        self.record(&self.status_path())
+        self.record_up_to(&self.status_path(), LONGEST_STATUS)
     }
 
     /// What was asked.
@@ -191,7 +196,12 @@ impl JobDir {
     /// # Errors
     /// See [`RecordError`].
     pub fn record<T: DeserializeOwned>(&self, path: &Path) -> Result<T, RecordError> {
-        let bytes = regular::read(path).map_err(|source| self.unreadable(path, source))?;
+        self.record_up_to(path, LONGEST_RECORD)
+    }
+
+    fn record_up_to<T: DeserializeOwned>(&self, path: &Path, most: u64) -> Result<T, RecordError> {
+        let bytes =
+            regular::read_up_to(path, most).map_err(|source| self.unreadable(path, source))?;
         serde_json::from_slice(&bytes).map_err(|error| misfit(path, &bytes, &error))
     }
 

@@ -130,3 +130,18 @@ pub(crate) fn stage(path: PathBuf, number: &str) {
     std::io::stdin().read_line(&mut rest).unwrap();
     new.publish().unwrap();
 }
+
+#[test]
+fn a_job_whose_backend_failed_at_length_may_go_too() {
+    let scratch = Scratch::new();
+    let (reason, finished) = ("x".repeat(5 << 20), "2026-11-01T00:00:00.000Z");
+    let job = published(&scratch.root, &id(1));
+    let status = serde_json::json!({
+        "state": "failed", "finished_at": finished, "failure_reason": reason,
+    });
+    job.write_status(&status, dcli::store::record::Durability::Unsynced).unwrap();
+    let dir = job.dir().clone();
+    drop(job);
+    remove(&scratch.root, &dir).unwrap();
+    assert!(jobs::find(&scratch.root, &id(1)).is_err());
+}
