@@ -1,6 +1,5 @@
 //! `debug`: one redacted bundle of everything about a job.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -111,7 +110,7 @@ fn ends(attempt: &AttemptDir) -> Vec<LogEnd> {
 }
 
 fn end(path: &Path, name: &str) -> Option<LogEnd> {
-    let mut file = File::open(path).ok()?;
+    let mut file = regular::open_own(path).ok()?;
     let bytes = file.seek(SeekFrom::End(0)).ok()?;
     file.seek(SeekFrom::Start(bytes.saturating_sub(LOG_END))).ok()?;
     let mut end = Vec::new();

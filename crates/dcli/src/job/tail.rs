@@ -13,6 +13,7 @@ use super::reconcile;
 use crate::store::attempt::LogName;
 use crate::store::job_dir::JobDir;
 use crate::store::lines::Lines;
+use crate::store::regular;
 
 /// Between two looks at a file that grows.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -86,7 +87,8 @@ pub fn raw(
     let mut file: Option<File> = None;
     until_over(engine, &dir, follow, || {
         if file.is_none() {
-            file = present(File::open(&path)).map_err(|source| JobError::io(&path, source))?;
+            file =
+                present(regular::open_own(&path)).map_err(|source| JobError::io(&path, source))?;
         }
         let Some(file) = &mut file else { return Ok(true) };
         pour(file, &mut each).map_err(|source| JobError::io(&path, source))

@@ -1,5 +1,6 @@
 //! Reading a file that somebody else may have put there: never waited for, and bounded.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -22,8 +23,26 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`].
 pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let file = open(path, OFlags::empty())?;
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("longer than {} MiB", most >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// Opens a log of dcli's own, of any length. A link in its place leads nowhere.
+///
+/// # Errors
+/// It cannot be opened, or is not a regular file.
+pub fn open_own(path: &Path) -> io::Result<File> {
+    open(path, OFlags::NOFOLLOW)
+}
+
+fn open(path: &Path, more: OFlags) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | more;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let meta = file.metadata()?;
     if meta.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -31,12 +50,7 @@ pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if !meta.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
-    let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(io::Error::other(format!("longer than {} MiB", most >> 20)));
-    }
-    Ok(bytes)
+    Ok(file)
 }
 
 /// As [`read`], for a text.

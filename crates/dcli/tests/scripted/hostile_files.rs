@@ -7,6 +7,7 @@ use dcli_testkit::agent::{Step, WriteFile};
 use rustix::fs::Mode;
 
 use crate::common::{Dialect, Stage, say};
+use crate::jobs_bad_input::{answering, done};
 
 fn stage() -> Stage {
     Stage::new([Dialect::of("codex").ok("Done.").told()])
@@ -76,4 +77,22 @@ fn a_standard_error_without_end_is_ended_at_the_byte_cap() {
     let envelope = exec.words("Do it.").run().envelope();
     let envelope = envelope.failed("executorOutputTruncated");
     assert_eq!(envelope.data()["stderrTruncated"], true);
+}
+
+#[test]
+fn a_log_that_became_a_pipe_or_a_link_is_neither_waited_for_nor_followed() {
+    let stage = answering();
+    let id = done(&stage);
+    let log = stage.job_dir(&id).join("attempts/1/stdout.log");
+    let elsewhere = stage.room.file("elsewhere", "not the job's").unwrap();
+    let replaced: [&dyn Fn(); 2] =
+        [&|| drop(pipe(log.clone())), &|| symlink(&elsewhere, &log).unwrap()];
+    for replace in replaced {
+        std::fs::remove_file(&log).unwrap();
+        replace();
+        let tailed = stage.over(&["tail", &id, "--raw"]);
+        assert!(tailed.code() != 0 && tailed.stdout.is_empty(), "{tailed:?}");
+        let bundle = stage.over(&["debug", &id]);
+        assert!(bundle.code() == 0 && !bundle.text().contains("not the job's"), "{bundle:?}");
+    }
 }
