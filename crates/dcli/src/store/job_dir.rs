@@ -22,11 +22,9 @@ use super::{layout, regular};
 
 /// The longest result that is read, in bytes.
 const LONGEST_RESULT: u64 = 1 << 30;
-/// The longest projection that is read, in bytes: it has what a backend gave as its session and as
-/// its failure, a line of its output each.
-const LONGEST_STATUS: u64 = 512 << 20;
-/// The longest other record that is read, in bytes.
-const LONGEST_RECORD: u64 = 4 << 20;
+/// The longest record that is read, in bytes: a projection or an envelope has what a backend gave as
+/// its session and as its failure, a line of its output each.
+const LONGEST_RECORD: u64 = 512 << 20;
 
 /// Why a record of a job cannot be used.
 #[derive(Debug, Error)]
@@ -180,7 +178,7 @@ impl JobDir {
     /// # Errors
     /// See [`RecordError`].
     pub fn status<T: DeserializeOwned>(&self) -> Result<T, RecordError> {
-        self.record_up_to(&self.status_path(), LONGEST_STATUS)
+        self.record(&self.status_path())
     }
 
     /// What was asked.
@@ -191,17 +189,13 @@ impl JobDir {
         self.record(&self.request_path())
     }
 
-    /// Any JSON file of this job, up to 4 MiB.
+    /// Any JSON file of this job, up to 512 MiB.
     ///
     /// # Errors
     /// See [`RecordError`].
     pub fn record<T: DeserializeOwned>(&self, path: &Path) -> Result<T, RecordError> {
-        self.record_up_to(path, LONGEST_RECORD)
-    }
-
-    fn record_up_to<T: DeserializeOwned>(&self, path: &Path, most: u64) -> Result<T, RecordError> {
-        let bytes =
-            regular::read_up_to(path, most).map_err(|source| self.unreadable(path, source))?;
+        let read = regular::read_up_to(path, LONGEST_RECORD);
+        let bytes = read.map_err(|source| self.unreadable(path, source))?;
         serde_json::from_slice(&bytes).map_err(|error| misfit(path, &bytes, &error))
     }
 
