@@ -33,7 +33,7 @@ pub struct JobReport {
     /// All that is known of it; its keys stand beside `envelope`.
     #[serde(flatten)]
     pub status: Status,
-    /// `null` until it has ended, and where its backend was never started.
+    /// `null` until it has ended.
     pub envelope: Option<ResultEnvelope>,
 }
 

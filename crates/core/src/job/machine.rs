@@ -11,6 +11,7 @@ use super::state::{AttemptState, JobPhase, JobState};
 use super::status::Status;
 pub use super::step::{Effect, Input};
 use super::verdict;
+use crate::envelope::ExitKind;
 use crate::outcome::Limit;
 
 /// How far a job has come. Finer than its state: each stage is what one effect is waiting for.
@@ -351,6 +352,10 @@ fn record_end(status: &mut Status, at: &str, ended: &Ended) {
     status.warnings.clone_from(&ended.warnings);
     if status.attempt_state.is_some() {
         status.attempt_state = Some(AttemptState::Terminal);
+    }
+    if status.started_at.is_some() {
+        // Nobody saw how the backend of a dead worker ended.
+        status.exit_kind = status.exit_kind.or(Some(ExitKind::Lost));
     }
     if ended.containment_survivors.is_some() {
         status.containment_survivors.clone_from(&ended.containment_survivors);

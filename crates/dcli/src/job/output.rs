@@ -1,11 +1,17 @@
 //! What a run leaves: its result as exact bytes, and its envelope without that text. Both are on the
 //! disk before the journal says how the job ended.
 
-use dcli_core::envelope::{Data, ResultEnvelope, Status, summarise};
+use dcli_core::envelope::{
+    Data, DurationsMs, EnvelopeError, ErrorCode, ExecutorReport, ExitReport, ResultEnvelope,
+    RunData, RunReport, Status, summarise,
+};
 use dcli_core::exit::FailureClass;
 use dcli_core::fact::Tokens;
 use dcli_core::failure::Failure;
 use dcli_core::job::machine::Input;
+use dcli_core::job::request::JobRequest;
+use dcli_core::job::state::JobState;
+use dcli_core::job::status::Status as JobStatus;
 use dcli_core::job::verdict::Conclusion;
 use serde_json::Value;
 
@@ -85,4 +91,83 @@ pub(super) fn envelope(dir: &JobDir, attempt: &AttemptDir) -> Option<ResultEnvel
         }
     }
     Some(envelope)
+}
+
+/// The envelope of a job that has ended: the one that its worker saved, else what its record says. A
+/// dead worker saved none, and neither did one that started nothing.
+pub(super) fn envelope_of(dir: &JobDir, status: &JobStatus) -> ResultEnvelope {
+    let attempt = dir.latest_attempt().ok();
+    let saved = attempt.as_ref().and_then(|attempt| envelope(dir, attempt));
+    saved.unwrap_or_else(|| {
+        let result = attempt.and_then(|attempt| dir.result(&attempt).ok().flatten());
+        told(dir, status, result.and_then(|bytes| String::from_utf8(bytes).ok()))
+    })
+}
+
+/// An envelope from a status alone.
+fn told(dir: &JobDir, status: &JobStatus, result: Option<String>) -> ResultEnvelope {
+    let errors = status.failure.as_ref().map(|failure| {
+        let code = match failure.class {
+            FailureClass::Cancelled => ErrorCode::ExecutorCancelled,
+            FailureClass::Timeout => ErrorCode::ExecutorTimedOut,
+            FailureClass::CapExceeded => ErrorCode::ExecutorCapExceeded,
+            _ => ErrorCode::ExecutorRunFailed,
+        };
+        vec![EnvelopeError { message: failure.message.clone(), code }]
+    });
+    let reason = status.failure_reason.as_deref();
+    let summary = summarise(reason.or(result.as_deref()).unwrap_or_default());
+    ResultEnvelope {
+        status: match status.state {
+            JobState::Done => Status::Ok,
+            JobState::Cancelled => Status::Cancelled,
+            _ => Status::Failed,
+        },
+        data: status
+            .started_at
+            .as_ref()
+            .and_then(|_| run_data(dir, status, result))
+            .map_or(Data::Refused {}, |data| Data::Run(Box::new(data))),
+        summary,
+        changed_paths: None,
+        errors,
+    }
+}
+
+fn run_data(dir: &JobDir, status: &JobStatus, result: Option<String>) -> Option<RunData> {
+    let kept: JobRequest = dir.request().ok()?;
+    Some(RunData {
+        result,
+        metadata: serde_json::Map::new(),
+        usage: status.tokens.total,
+        usage_windows: status.usage_windows.as_ref().and_then(Value::as_object).cloned(),
+        stdout_truncated: None,
+        stderr_truncated: None,
+        malformed_stream_lines: None,
+        run: RunReport {
+            durations_ms: DurationsMs::default(),
+            exit: ExitReport {
+                code: status.backend_exit_code,
+                signal: None,
+                kind: status.exit_kind,
+            },
+            containment: status.containment.clone()?,
+            access_enforcement: status.access_enforcement.clone()?,
+            survivors: status.containment_survivors.clone(),
+            left_behind: 0,
+            cancel_rung_reached: status.cancel_rung_reached,
+            warnings: status.warnings.clone(),
+            executor: ExecutorReport {
+                id: status.backend.clone(),
+                source: kept.record_source.name().to_owned(),
+                chosen_by: kept.chosen_by.to_string(),
+                program: None,
+                version: status.backend_version.clone(),
+            },
+            backend_session_id: status.backend_session_id.clone(),
+            tokens: status.tokens,
+            cost: status.cost,
+            failure: status.failure.clone(),
+        },
+    })
 }

@@ -35,7 +35,7 @@ pub(super) fn status(engine: &Engine, dir: &JobDir) -> Result<Status, JobError> 
         Ok(_) => {}
         Err(error) if error.is_newer() => return Err(JobError::record(dir.id(), error)),
         // The journal has everything that a lost projection had.
-        Err(_) if is_held(dir)? => return in_memory(dir),
+        Err(_) if is_held(dir)? => return folded(dir).map(|job| job.status().clone()),
         Err(_) => {}
     }
     match engine.writing_if_possible() {
@@ -61,10 +61,15 @@ fn is_held(dir: &JobDir) -> Result<bool, JobError> {
     dir.is_held().map_err(|error| JobError::record(dir.id(), error))
 }
 
+/// What the journal says of a job that somebody holds at this moment.
+fn folded(dir: &JobDir) -> Result<Job, JobError> {
+    let journal = dir.journal().map_err(|error| JobError::record(dir.id(), error))?;
+    Job::fold(&journal).map_err(|error| unreadable(dir, &error))
+}
+
 /// The same as [`conclude`], said and not written.
 fn in_memory(dir: &JobDir) -> Result<Status, JobError> {
-    let journal = dir.journal().map_err(|error| JobError::record(dir.id(), error))?;
-    let mut job = Job::fold(&journal).map_err(|error| unreadable(dir, &error))?;
+    let mut job = folded(dir)?;
     if job.stage() == Stage::Over || is_held(dir)? {
         return Ok(job.status().clone());
     }
@@ -73,8 +78,7 @@ fn in_memory(dir: &JobDir) -> Result<Status, JobError> {
         let _ = job.step(&now(), wish());
     }
     if job.stage() != Stage::Over && job.stage() != Stage::Waiting {
-        let loss = Loss { reason: reason(job.stage()), ..Loss::default() };
-        // A dead worker is legal everywhere.
+        let loss = salvage::known(dir, &job, reason(job.stage()));
         let _ = job.step(&now(), Input::WorkerGone(Box::new(loss)));
     }
     Ok(job.status().clone())
@@ -85,7 +89,9 @@ fn conclude(engine: &Engine, root: &WritableRoot, dir: &JobDir) -> Result<Status
     let record = |error| JobError::record(dir.id(), error);
     let writer = match dir.claim(root, engine.redactor(&[])) {
         // Its worker lives after all, or somebody else does this at this moment.
-        Ok(Claim::Held) => return dir.status().or_else(|_| in_memory(dir)),
+        Ok(Claim::Held) => {
+            return dir.status().or_else(|_| folded(dir).map(|job| job.status().clone()));
+        }
         Ok(Claim::Owned(writer)) => writer,
         // What a newer dcli wrote is read here and never written.
         Err(error) if error.is_newer() => return in_memory(dir),

@@ -6,6 +6,7 @@ use super::create::{Checked, Made, check, create, new_id};
 use super::engine::Engine;
 use super::error::JobError;
 use super::keeper::Keeper;
+use super::output;
 use super::places::take_ahead;
 use super::reconcile;
 use super::spec::Spec;
@@ -57,5 +58,10 @@ pub fn run(
     let setting = Setting { request: spec.request, hooks: hooks.clone(), place, on_claimed: None };
     let (status, envelope) = Worker::new(engine, root, keeper, setting).work()?;
     drop(descent);
-    Ok(JobReport { status, envelope })
+    // One that started nothing has none of its own.
+    let envelope = match envelope {
+        Some(envelope) => envelope,
+        None => output::envelope_of(&engine.find(&status.job_id)?, &status),
+    };
+    Ok(JobReport { status, envelope: Some(envelope) })
 }

@@ -13,7 +13,9 @@ use dcli_core::job::request::JobRequest;
 use dcli_core::job::verdict::Loss;
 use serde::Deserialize;
 
+use crate::store::job_dir::JobDir;
 use crate::store::job_writer::JobWriter;
+use crate::store::regular;
 
 /// How long a tree may take to end after its controller: measured 2 to 18 ms, more under load.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -22,31 +24,33 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// How much of a capture is read at once.
 const CHUNK: usize = 256 * 1024;
 
+/// What is known where nothing may be written: a result that was judged and saved before the death.
+pub(super) fn known(dir: &JobDir, job: &Job, reason: String) -> Loss {
+    let warnings = job.status().warnings.clone();
+    let loss = Loss { reason, warnings, ..Loss::default() };
+    let Ok(attempt) = dir.latest_attempt() else { return loss };
+    let saved = dir.result(&attempt).ok().flatten().map(|bytes| bytes.len() as u64);
+    let judged = dir.record::<ResultEnvelope>(&attempt.envelope());
+    let is_ok = judged.is_ok_and(|envelope| envelope.status == Status::Ok);
+    Loss { result_bytes: saved, is_proven: is_ok && saved.is_some(), ..loss }
+}
+
 /// What was found, and how it is known that the worker died.
 pub(super) fn loss(writer: &JobWriter, job: &Job, reason: String) -> Loss {
     let survivors = match job.stage() {
         Stage::Launching | Stage::Working => survivors(writer),
         _ => job.status().containment_survivors.clone(),
     };
-    let saved =
-        writer.dir().result(writer.attempt()).ok().flatten().map(|bytes| bytes.len() as u64);
-    let mut warnings = job.status().warnings.clone();
-    let loss = Loss { reason, survivors, result_bytes: saved, ..Loss::default() };
-    if job.decided() != Some(Decided::Completion) {
-        return Loss { warnings, ..loss };
+    let mut loss = Loss { survivors, ..known(writer.dir(), job, reason) };
+    if job.decided() == Some(Decided::Completion)
+        && !loss.is_proven
+        && let Some((bytes, tokens)) = rescan(writer)
+    {
+        let message = "the result was read from the captured output after the worker's death";
+        loss.warnings.push(Warning::new("result_recovered", message));
+        loss = Loss { result_bytes: Some(bytes), is_proven: true, tokens, ..loss };
     }
-    let judged = writer.dir().record::<ResultEnvelope>(&writer.attempt().envelope());
-    if judged.is_ok_and(|envelope| envelope.status == Status::Ok) {
-        return Loss { is_proven: saved.is_some(), warnings, ..loss };
-    }
-    match rescan(writer) {
-        Some((bytes, tokens)) => {
-            let message = "the result was read from the captured output after the worker's death";
-            warnings.push(Warning::new("result_recovered", message));
-            Loss { result_bytes: Some(bytes), is_proven: true, tokens, warnings, ..loss }
-        }
-        None => Loss { warnings, ..loss },
-    }
+    loss
 }
 
 #[derive(Deserialize)]
@@ -79,7 +83,7 @@ fn rescan(writer: &JobWriter) -> Option<(u64, Tokens)> {
     let kept: JobRequest = writer.dir().request().ok()?;
     let record: Record = serde_json::from_value(kept.record).ok()?;
     let path = writer.attempt().capture().join(crate::exec::CAPTURED_STDOUT);
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = regular::open_own(&path).ok()?;
     let mut scanner = Scanner::new(std::sync::Arc::new(record), DEFAULT_LINE_CAP);
     let mut chunk = vec![0; CHUNK];
     loop {

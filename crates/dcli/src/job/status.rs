@@ -30,7 +30,7 @@ pub fn status(engine: &Engine, id: &JobId) -> Result<JobReport, JobError> {
 pub(super) fn report(engine: &Engine, dir: &JobDir) -> Result<JobReport, JobError> {
     let status = reconcile::status(engine, dir)?;
     let envelope = match status.state.is_terminal() {
-        true => dir.latest_attempt().ok().and_then(|attempt| output::envelope(dir, &attempt)),
+        true => Some(output::envelope_of(dir, &status)),
         false => None,
     };
     Ok(JobReport { status, envelope })

@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
         Err(error) => return broken(&error),
     };
     if let Some(version) = &script.version
-        && arguments.iter().any(|argument| argument == "--version")
+        && arguments.iter().take_while(|word| *word != "--").any(|word| word == "--version")
     {
         drop(writeln!(io::stdout(), "{version}"));
         return ExitCode::SUCCESS;

@@ -9,7 +9,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// Printed, with a line feed, when `--version` is among the arguments; no step is taken then.
+    /// Printed, with a line feed, when `--version` is among the arguments before `--`; no step is taken then.
     #[serde(default)]
     pub version: Option<String>,
     /// What the agent does; it exits 0 after the last one.

@@ -10,7 +10,7 @@ use crate::proc;
 
 /// The variable without which nothing is killed. Its value names the pid namespace that the test
 /// runs in, as `/proc/self/ns/pid` does.
-pub const PERMIT_VARIABLE: &str = "DCLI_HOSTILE_KILL";
+pub const PERMIT_VARIABLE: &str = "TESTKIT_HOSTILE_KILL";
 
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_millis(5);

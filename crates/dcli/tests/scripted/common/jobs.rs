@@ -114,11 +114,15 @@ impl Stage {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Every file below `directory` with what is in it.
+    /// Every file below `directory` with what is in it; not those that are about to replace another.
     pub(crate) fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
+            let entry = entry.unwrap();
+            if entry.file_name().to_string_lossy().starts_with(".tmp") {
+                continue;
+            }
+            let path = entry.path();
             match path.is_dir() {
                 true => files.extend(Self::files(&path)),
                 false => files.push((path.clone(), std::fs::read(&path).unwrap())),
