@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use dcli_core::decode::DEFAULT_LINE_CAP;
 use dcli_core::envelope::ErrorCode;
 use dcli_core::executor::{Catalogue, Record, Scan, Scanner};
 use dcli_core::exit::FailureClass;
@@ -285,4 +286,22 @@ fn an_exit_0_without_a_word_is_explained_by_standard_error() {
     assert!(message.ends_with("Error: database is locked"), "{message}");
     let quiet = judged("", "warning: nothing that is recorded");
     assert_eq!((quiet.0, quiet.1), (ErrorCode::ExecutorNoResult, FailureClass::NoResult));
+}
+
+#[test]
+fn what_a_backend_says_without_measure_is_bounded_where_records_keep_it() {
+    let catalogue = Catalogue::shipped().unwrap();
+    let record = &catalogue.find("codex").unwrap().record;
+    let stream = format!(
+        "{{\"type\":\"thread.started\",\"thread_id\":\"{}\"}}\n\
+         {{\"type\":\"turn.failed\",\"error\":{{\"message\":\"{}\"}}}}\n",
+        "t".repeat(5000),
+        "é".repeat(1 << 20)
+    );
+    let mut scanner = Scanner::new(Arc::clone(record), DEFAULT_LINE_CAP);
+    scanner.push(stream.as_bytes(), |_| {});
+    let scan = scanner.finish(|_| {});
+    assert_eq!(scan.session, None);
+    let message = scan.failure.unwrap().message;
+    assert!(message.len() < 17 * 1024 && message.ends_with("… (cut)"), "{}", message.len());
 }

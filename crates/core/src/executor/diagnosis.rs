@@ -212,6 +212,17 @@ fn when_after<'t>(text: &'t str, words: &str) -> Option<&'t str> {
     is_time.then_some(when)
 }
 
+/// The longest message of a failure, in bytes: it is kept in records that are read whole.
+const LONGEST_MESSAGE: usize = 16 * 1024;
+
+fn bounded(mut message: String) -> String {
+    if message.len() > LONGEST_MESSAGE {
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+        message.push_str("… (cut)");
+    }
+    message
+}
+
 /// The first of these that is there: a type that says what happened, a recorded phrase, an HTTP
 /// status, a type that only says whose fault it was.
 fn classify(
@@ -244,7 +255,7 @@ fn classify(
     };
     Failure {
         class,
-        message,
+        message: bounded(message),
         source,
         matched_signal: signal,
         confidence,

@@ -14,6 +14,9 @@ use super::tally::Tally;
 use crate::decode::{Projection, Record as Line};
 use crate::fact::{Fact, InteractionOutcome, Warning};
 
+/// The longest session id, in bytes: a longer one is none.
+const LONGEST_SESSION: usize = 4096;
+
 /// How many open calls and tasks are told apart; more are not remembered. A run with more open
 /// tasks cannot be proven complete.
 const REMEMBERED: usize = 4096;
@@ -251,7 +254,8 @@ impl Reader {
             let found = rule.path.get(value).filter(|found| !found.is_null());
             let Some(found) = found.filter(|_| rule.when.matches(value)) else { continue };
             self.scan.metadata.insert(rule.key.clone(), found.clone());
-            let Some(id) = found.as_str().filter(|_| rule.session) else { continue };
+            let fits = |id: &&str| rule.session && id.len() <= LONGEST_SESSION;
+            let Some(id) = found.as_str().filter(fits) else { continue };
             if self.scan.session.as_deref() != Some(id) {
                 self.scan.session = Some(id.to_owned());
                 let session = Some(id.to_owned());
