@@ -100,6 +100,8 @@ const JOBS_BAD_INPUT: &[&str] = &[
     "newer-record",
     "disk-full",
     "disk-fills",
+    "bad-containment",
+    "broken-configuration",
 ];
 
 /// Each fault of the field notes that a one-shot run can meet.
