@@ -59,7 +59,12 @@ pub fn cleanup(
     for (job, error) in survey.damaged {
         report.skipped.push(SkippedJob { job_id: job.id().clone(), reason: error.to_string() });
     }
-    for candidate in survey.candidates.into_iter().rev() {
+    let mut candidates = survey.candidates;
+    // An id says the second of a job's creation; what ended first goes first.
+    candidates.sort_by(|one, other| {
+        (&one.finished_at, one.job.id()).cmp(&(&other.finished_at, other.job.id()))
+    });
+    for candidate in candidates {
         let job_id = candidate.job.id().clone();
         let removed = match mode {
             Mode::DryRun => Ok(()),
