@@ -3,7 +3,6 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use dcli_core::job::event::{JournalLine, SCHEMA_VERSION};
 use dcli_core::job::id::JobId;
 use dcli_core::job::machine::Job;
 
@@ -15,7 +14,7 @@ use super::repository::Repository;
 use super::spec::{Spec, created, kept};
 use crate::exec::stamp::now;
 use crate::exec::version::Found;
-use crate::exec::{Descent, JobStamp, Prepared, contained_now, descend, prepare, refused_now};
+use crate::exec::{Descent, Prepared, contained_now, descend, prepare, refused_now};
 use crate::store::groups;
 use crate::store::job_writer::JobWriter;
 use crate::store::new_job::NewJob;
@@ -45,11 +44,7 @@ pub(super) struct Checked {
 /// Every check that needs no job. What it refuses leaves nothing behind. A cap is looked at here, and
 /// counted when the run starts: of several jobs that are made at once, one too many fails then.
 pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Checked, JobError> {
-    let state_root = match spec.delegate {
-        true => crate::store::layout::nested(engine.root(), id),
-        false => engine.root().to_owned(),
-    };
-    spec.request.job = Some(JobStamp { job_id: id.clone(), state_root });
+    spec.request.job = Some(engine.stamp(id, spec.delegate));
     spec.request.action_id = id.to_string();
     spec.request.demand_version = true;
     let prepared = prepare(&engine.host, &spec.request).map_err(JobError::refused)?;
@@ -90,9 +85,8 @@ pub(super) fn create(
     first.warnings.extend(prepared.warnings.iter().cloned());
     first.capabilities_snapshot = capabilities(spec, prepared);
     let (job, event) = Job::new(&at, first);
-    let line = JournalLine { schema_version: SCHEMA_VERSION, seq: writer.next_seq(), at, event };
     fault::point("make");
-    writer.append(&line, Durability::Synced).map_err(|error| JobError::journal(id, &error))?;
+    writer.append_event(&at, &event).map_err(|error| JobError::journal(id, &error))?;
     fault::point("append created");
     writer.write_status(job.status(), Durability::Nameless).map_err(io)?;
     if let Some(group) = &spec.group {

@@ -12,7 +12,7 @@ use dcli_core::redact::Redactor;
 use super::error::JobError;
 use super::spec::Ancestry;
 use crate::config::Limits;
-use crate::exec::Host;
+use crate::exec::{Host, JobStamp};
 use crate::store::job_dir::JobDir;
 use crate::store::root::{StateRoot, WritableRoot};
 use crate::store::{jobs, layout};
@@ -128,6 +128,15 @@ impl Engine {
         let status =
             self.find(job).ok().and_then(|dir| dir.status::<dcli_core::job::status::Status>().ok());
         status.map_or_else(|| job.clone(), |status| status.root_job_id)
+    }
+
+    /// What the processes of a job are told of it: where it delegates, a store of its own.
+    pub(super) fn stamp(&self, id: &JobId, delegate: bool) -> JobStamp {
+        let state_root = match delegate {
+            true => layout::nested(&self.root, id),
+            false => self.root.clone(),
+        };
+        JobStamp { job_id: id.clone(), state_root }
     }
 
     /// The job's directory.

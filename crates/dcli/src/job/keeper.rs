@@ -1,13 +1,13 @@
 //! Keeps a job's record while it runs: every event is in the journal before anything follows from
 //! it, every fact in its file, every byte of output in a redacted log.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dcli_core::attempt::Effect as AttemptEffect;
 use dcli_core::envelope::{AccessEnforcement, ContainmentReport};
 use dcli_core::executor::Scan;
 use dcli_core::fact::{Fact, FactLine, Tokens};
-use dcli_core::job::event::{BackendStarted, Event, JournalLine, SCHEMA_VERSION};
+use dcli_core::job::event::{BackendStarted, Event};
 use dcli_core::job::machine::{Effect, Input, Job};
 use dcli_core::job::status::Status;
 use dcli_core::milestone::Milestone;
@@ -34,7 +34,6 @@ pub(super) struct Keeper {
     access_enforcement: AccessEnforcement,
     on_fact: Option<OnFact>,
     tokens: Tokens,
-    begun: Instant,
 }
 
 impl Keeper {
@@ -48,7 +47,6 @@ impl Keeper {
             access_enforcement: none,
             on_fact,
             tokens: Tokens::default(),
-            begun: Instant::now(),
         }
     }
 
@@ -84,22 +82,12 @@ impl Keeper {
     }
 
     fn append(&mut self, at: &str, event: Event) -> Result<(), String> {
-        let durability = match event.is_synced() {
-            true => Durability::Synced,
-            false => Durability::Unsynced,
-        };
         let name = event.name();
-        let line = JournalLine {
-            schema_version: SCHEMA_VERSION,
-            seq: self.writer.next_seq(),
-            at: at.to_owned(),
-            event,
-        };
-        let appended = match self.writer.append(&line, durability) {
+        let appended = match self.writer.append_event(at, &event) {
             // No space, perhaps: nothing needs the captured output any more, and the end has to be told.
-            Err(_) if matches!(line.event, Event::BackendEnded(_) | Event::Ended(_)) => {
+            Err(_) if matches!(event, Event::BackendEnded(_) | Event::Ended(_)) => {
                 let _ = self.writer.remove_scratch();
-                self.writer.append(&line, durability)
+                self.writer.append_event(at, &event)
             }
             appended => appended,
         };
@@ -135,7 +123,6 @@ impl Keeper {
             *log = Some(self.writer.log(name).map_err(failed)?);
         }
         self.access_enforcement = access_enforcement;
-        self.begun = Instant::now();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The truth about a job whose worker may be gone. Who gets its lease has proof of that, and writes
 //! how the job ended, or starts a queued one again. Who may not write says the same and writes nothing.
 
-use dcli_core::job::event::{Created, Event, JournalLine, SCHEMA_VERSION};
+use dcli_core::job::event::{Created, Event};
 use dcli_core::job::machine::{Effect, FoldError, Input, Job, Stage};
 use dcli_core::job::request::JobRequest;
 use dcli_core::job::state::{Mode, Network, SessionStrategy};
@@ -164,17 +164,11 @@ impl Case {
 }
 
 fn append(writer: &mut JobWriter, at: &str, event: Event) -> Result<(), JobError> {
-    let line = JournalLine {
-        schema_version: SCHEMA_VERSION,
-        seq: writer.next_seq(),
-        at: at.to_owned(),
-        event,
-    };
     let id = writer.dir().id().clone();
-    let appended = writer.append(&line, Durability::Synced).or_else(|_| {
+    let appended = writer.append_event(at, &event).or_else(|_| {
         // No space, perhaps; what the captured output could tell has been read by now.
         let _ = writer.remove_scratch();
-        writer.append(&line, Durability::Synced)
+        writer.append_event(at, &event)
     });
     appended.map_err(|error| JobError::journal(&id, &error))
 }

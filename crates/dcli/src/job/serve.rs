@@ -13,11 +13,10 @@ use super::handoff::{Answer, Given};
 use super::keeper::Keeper;
 use super::spec::restored;
 use super::worker::{Setting, Worker};
-use crate::exec::{Hooks, JobStamp};
+use crate::exec::Hooks;
 use crate::store::attempt::LogName;
 use crate::store::job_dir::JobDir;
 use crate::store::job_writer::JobWriter;
-use crate::store::layout;
 use crate::store::root::StateRoot;
 
 /// What an engine is made for.
@@ -100,14 +99,11 @@ fn prepare(
     let journal = writer.dir().journal().map_err(record)?;
     let job = Job::fold(&journal)
         .map_err(|error| JobError::Unreadable { id: id.clone(), reason: error.to_string() })?;
-    let state_root = match kept.delegate {
-        true => layout::nested(root.path(), &id),
-        false => root.path().to_owned(),
-    };
+    let stamp = engine.stamp(&id, kept.delegate);
     let mut request = restored(kept, prompt, given.secrets.env).map_err(|reason| {
         JobError::Unreadable { id: id.clone(), reason: format!("request.json: {reason}") }
     })?;
-    request.job = Some(JobStamp { job_id: id, state_root });
+    request.job = Some(stamp);
     Ok(Ready { engine, root, keeper: Keeper::new(writer, job, None), request, held: given.held })
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use dcli_core::fact::FactLine;
-use dcli_core::job::event::JournalLine;
+use dcli_core::job::event::{Event, JournalLine, SCHEMA_VERSION};
 use dcli_core::redact::Redactor;
 use serde::Serialize;
 
@@ -107,6 +107,19 @@ impl JobWriter {
         durability: Durability,
     ) -> Result<(), JournalError> {
         self.journal.append(line, durability)
+    }
+
+    /// Appends an event as the next line of the journal, synced where something follows from it.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub fn append_event(&mut self, at: &str, event: &Event) -> Result<(), JournalError> {
+        let durability = match event.is_synced() {
+            true => Durability::Synced,
+            false => Durability::Unsynced,
+        };
+        let (seq, at, event) = (self.next_seq(), at.to_owned(), event.clone());
+        self.append(&JournalLine { schema_version: SCHEMA_VERSION, seq, at, event }, durability)
     }
 
     /// Replaces the projection.
