@@ -59,6 +59,8 @@ pub enum Input {
     LeaderEnded { code: Option<i32>, signal: Option<i32> },
     /// Nothing of the tree is alive but the leader's remains.
     TreeEmpty,
+    /// The session of a backend that does not end by itself has come to its end.
+    Settled,
     /// Somebody wants the run to end.
     CancelAsked,
     /// The run must end for a reason outside the table: a cap, a capture error, a lost init.
@@ -214,6 +216,7 @@ impl Attempt {
             (_, Input::LeaderEnded { code, signal }) => Ok(self.leader_ended(at, code, signal)),
             (Phase::Draining { .. }, Input::TreeEmpty) => Ok(self.end_tree()),
             (_, Input::TreeEmpty) => Ok(Vec::new()),
+            (_, Input::Settled) => Ok(self.settled()),
             (_, Input::CancelAsked) => Ok(self.cancel(at)),
             (phase, Input::Broken(ending)) => {
                 match phase {
@@ -274,6 +277,21 @@ impl Attempt {
                 self.end_tree_after(ended)
             }
             Phase::Climbing { .. } => self.end_tree_after(ended),
+            _ => self.end_tree(),
+        }
+    }
+
+    /// A cancel or a deadline that came first keeps its ending.
+    fn settled(&mut self) -> Vec<Effect> {
+        match self.phase {
+            Phase::Working => {
+                self.ending = Some(Ending::Settled);
+                self.end_tree_after(Milestone::Settled)
+            }
+            Phase::Lingering { .. } => {
+                self.ending = Some(Ending::Settled);
+                self.end_tree()
+            }
             _ => self.end_tree(),
         }
     }

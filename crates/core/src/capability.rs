@@ -238,7 +238,9 @@ impl Capabilities {
             problem: finding.problem,
             version: versions(record, finding.version),
             access: accesses(record),
-            interactions: InteractionCapability { supported: false },
+            interactions: InteractionCapability {
+                supported: record.server.is_some() || record.dialogue.is_some(),
+            },
             resume: record.resume.iter().map(|_| ResumeKind::ContinueBackendSession).collect(),
             schema_output: record.schema_constrained_output,
             model_option: contract.is_some(),
@@ -304,7 +306,8 @@ fn options(contract: &Contract) -> Vec<OptionCapability> {
 
 /// The record's rungs; the tree is ended last in any case.
 fn cancel(record: &Record) -> Vec<RungKind> {
-    let mut rungs: Vec<RungKind> = record.cancel.iter().map(|rung| rung.rung).collect();
+    let own = record.server.as_ref().map_or(&record.cancel, |server| &server.cancel);
+    let mut rungs: Vec<RungKind> = own.iter().map(|rung| rung.rung).collect();
     if rungs.last() != Some(&RungKind::HardKill) {
         rungs.push(RungKind::HardKill);
     }

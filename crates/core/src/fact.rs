@@ -27,10 +27,11 @@ pub struct Tokens {
 }
 
 /// What a backend is waiting for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InteractionKind {
     /// Leave to use a tool.
+    #[default]
     Permission,
     /// An answer in words.
     Question,
@@ -81,7 +82,15 @@ pub enum Fact {
     /// Announced background work ended.
     TaskSettled { task_id: String, outcome: Option<String> },
     /// The backend waits for a permission or an answer.
-    InteractionPending { interaction_id: String, kind: InteractionKind, detail: Value },
+    InteractionPending {
+        interaction_id: String,
+        kind: InteractionKind,
+        detail: Value,
+        /// `awaiting_authorized_responder` where it waits for somebody; `null` where the run itself
+        /// deals with it at once.
+        #[serde(default)]
+        outcome: Option<InteractionOutcome>,
+    },
     /// A permission or question was dealt with.
     InteractionResolved {
         interaction_id: String,

@@ -14,6 +14,7 @@ pub mod exit;
 pub mod fact;
 pub mod failure;
 pub mod gate;
+pub mod interaction;
 pub mod job;
 pub mod milestone;
 pub mod outcome;

@@ -14,6 +14,8 @@ pub enum Milestone {
     CancelRequested,
     /// A deadline passed before completion.
     DeadlineReached(Limit),
+    /// The session of a backend that does not end by itself came to its end without completion.
+    Settled,
     /// The leader ended by itself, or of a rung of the ladder.
     LeaderEnded {
         /// Its exit code.
@@ -25,8 +27,8 @@ pub enum Milestone {
 
 impl Milestone {
     /// Every name, in the order of the variants.
-    pub const NAMES: [&str; 5] =
-        ["completed", "resumed", "cancel requested", "deadline reached", "leader ended"];
+    pub const NAMES: [&str; 6] =
+        ["completed", "resumed", "cancel requested", "deadline reached", "settled", "leader ended"];
 
     /// Its name, for messages and tests.
     #[must_use]
@@ -36,7 +38,8 @@ impl Milestone {
             Self::Resumed => Self::NAMES[1],
             Self::CancelRequested => Self::NAMES[2],
             Self::DeadlineReached(_) => Self::NAMES[3],
-            Self::LeaderEnded { .. } => Self::NAMES[4],
+            Self::Settled => Self::NAMES[4],
+            Self::LeaderEnded { .. } => Self::NAMES[5],
         }
     }
 }

@@ -31,6 +31,8 @@ pub enum Ending {
     Signalled(i32),
     /// It lingered after completion and was ended.
     AfterResult,
+    /// Its session came to its end, and what does not end by itself was ended.
+    Settled,
     /// A deadline ended it.
     Deadline(Limit),
     /// A cancel ended it.
@@ -52,6 +54,8 @@ pub struct Surroundings<'a> {
     pub stderr: &'a str,
     /// The record's recorded phrases of standard error.
     pub stderr_signals: &'a [Signal],
+    /// Whether the leader is a server, which does not end by itself.
+    pub is_server: bool,
     /// Names of processes that could not be ended.
     pub survivors: Vec<String>,
     /// Limits in words, for messages: startup, idle, hard.
@@ -241,6 +245,9 @@ fn unfinished(scan: &Scan) -> Row {
 /// standard error says why: CLIs were seen to fail silently with 0.
 fn exited(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
     let Ending::Exited(code) = ending else { return None };
+    if around.is_server && !scan.complete() {
+        return server_gone(*code, around);
+    }
     let silent = scan.answer().is_none() && explanation(around).is_some();
     if scan.terminal || (*code == 0 && !silent) {
         return None;
@@ -254,6 +261,16 @@ fn exited(ending: &Ending, scan: &Scan, around: &Surroundings<'_>) -> Row {
         confidence: Confidence::Low,
         ..Failure::seen(FailureClass::BackendExecutionFailed, message)
     });
+    Some((ErrorCode::ExecutorRunFailed, failure))
+}
+
+/// A server that exits by itself has failed, whatever its code.
+fn server_gone(code: i32, around: &Surroundings<'_>) -> Row {
+    let last = around.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let said = last.map_or_else(String::new, |line| format!(": {}", summarise(line)));
+    let message = format!("the backend's server exited {code} before its session had ended{said}");
+    let failure = worded(around, &message)
+        .unwrap_or_else(|| Failure::seen(FailureClass::BackendExecutionFailed, message));
     Some((ErrorCode::ExecutorRunFailed, failure))
 }
 

@@ -20,6 +20,18 @@ pub enum Access {
     Unconfined,
 }
 
+impl Access {
+    /// The word of the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Workspace => "workspace",
+            Self::Unconfined => "unconfined",
+        }
+    }
+}
+
 impl std::str::FromStr for Access {
     type Err = String;
 

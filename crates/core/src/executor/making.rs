@@ -10,6 +10,36 @@ use crate::fact::{Activity, Fact, InteractionOutcome};
 /// The longest summary of a tool call, in characters.
 const SUMMARY_CHARS: usize = 200;
 
+/// What a backend asks on its standard output, or asks no more. It is no fact: an answer makes it one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// It waits for an answer.
+    Asked {
+        /// The backend's own name for it.
+        key: String,
+        /// All that it says.
+        detail: Value,
+    },
+    /// It does not wait any more.
+    Withdrawn {
+        /// The same name.
+        key: String,
+    },
+}
+
+/// What `rule` finds asked in `record`.
+pub(super) fn request(rule: &FactRule, record: &Value) -> Option<Request> {
+    let view = View { rule, record, element: record };
+    if !rule.fact.is_request() || !rule.when.matches(record) {
+        return None;
+    }
+    let key = view.text("request_id")?;
+    Some(match rule.fact {
+        FactKind::Asked => Request::Asked { key, detail: view.value("detail")?.clone() },
+        _ => Request::Withdrawn { key },
+    })
+}
+
 /// Calls `each` for every fact that `rule` makes of `record`.
 pub(super) fn make(rule: &FactRule, record: &Value, each: &mut impl FnMut(FactKind, Fact)) {
     if !rule.when.matches(record) {
@@ -86,6 +116,7 @@ impl View<'_> {
                 decision: Some("deny".to_owned()),
                 responder: Some("backend".to_owned()),
             },
+            FactKind::Asked | FactKind::Withdrawn => return None,
         })
     }
 

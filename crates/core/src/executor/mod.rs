@@ -3,6 +3,7 @@
 pub mod access;
 pub mod argv;
 pub mod catalogue;
+mod channel;
 pub mod controls;
 pub(crate) mod diagnosis;
 mod failing;

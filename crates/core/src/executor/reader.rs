@@ -6,13 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::failing::Failing;
-use super::making;
+use super::making::{self, Request};
 use super::record::Record;
 use super::rule::FactKind;
 use super::scan::Scan;
 use super::tally::Tally;
 use crate::decode::{Projection, Record as Line};
 use crate::fact::{Fact, InteractionOutcome, Warning};
+use crate::failure::Failure;
 
 /// The longest session id, in bytes: a longer one is none.
 const LONGEST_SESSION: usize = 4096;
@@ -36,6 +37,9 @@ pub(super) struct Reader {
     tally: Tally,
     open_calls: BTreeSet<String>,
     last_call: LastCall,
+    pub(super) requests: Vec<Request>,
+    /// A failure that was seen beside the stream.
+    pub(super) beside: Option<Failure>,
     pub(super) scan: Scan,
 }
 
@@ -45,7 +49,8 @@ impl Reader {
         let scan = Scan { metadata: keys.collect(), ..Scan::default() };
         let failing = Failing::new(&record.output);
         let (open_calls, last_call) = (BTreeSet::new(), LastCall::default());
-        Self { record, failing, tally: Tally::default(), open_calls, last_call, scan }
+        let (tally, requests) = (Tally::default(), Vec::new());
+        Self { record, failing, tally, open_calls, last_call, requests, beside: None, scan }
     }
 
     pub(super) fn line(&mut self, line: Line, broken: bool, each: &mut impl FnMut(Fact)) {
@@ -138,6 +143,7 @@ impl Reader {
     fn take_facts(&mut self, record: &Record, value: &Value, each: &mut impl FnMut(Fact)) {
         let mut retrying = false;
         for rule in &record.facts {
+            self.requests.extend(making::request(rule, value));
             making::make(rule, value, &mut |kind, fact| {
                 retrying |= kind == FactKind::Retrying;
                 self.note(&fact);
@@ -294,8 +300,8 @@ impl Reader {
         }
     }
 
-    fn settle_failure(&mut self) {
-        self.scan.failure = self.failing.first().cloned();
+    pub(super) fn settle_failure(&mut self) {
+        self.scan.failure = self.beside.as_ref().or(self.failing.first()).cloned();
         self.scan.recovered = self.failing.recovered();
     }
 

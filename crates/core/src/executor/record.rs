@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::controls::Contract;
 use super::rule::FactRule;
 
+pub use super::channel::{Dialogue, DialogueProtocol, Server, ServerProtocol};
 pub use super::native::{Access, Native, NativeEnforcement, RootGuard, SandboxProbe};
 pub use super::output::{
     Capture, DenialsRule, FailureRule, Format, MetadataRule, Output, PhraseRule, ResultRule,
@@ -77,6 +78,10 @@ pub struct Record {
     pub access: Access,
     /// The model argument and the backend's own options.
     pub controls: Option<Contract>,
+    /// How jobs drive it as a server of their own; without it they run the same command as exec.
+    pub server: Option<Server>,
+    /// How a running job is asked and answered on standard input and output.
+    pub dialogue: Option<Dialogue>,
     /// How a session is continued.
     pub resume: Option<Resume>,
     /// Whether the CLI can be asked for output that follows a JSON Schema.

@@ -132,6 +132,18 @@ pub enum FactKind {
     Retrying,
     /// `call_id`, `summary`: a permission was asked and nobody could give it.
     PermissionDenied,
+    /// `request_id`, `detail`: something is asked, and an answer is waited for. With `dialogue` alone.
+    Asked,
+    /// `request_id`: it is not asked any more. With `dialogue` alone.
+    Withdrawn,
+}
+
+impl FactKind {
+    /// Whether it makes no fact but a request for an answer, or its end.
+    #[must_use]
+    pub fn is_request(self) -> bool {
+        matches!(self, Self::Asked | Self::Withdrawn)
+    }
 }
 
 /// How records become facts.

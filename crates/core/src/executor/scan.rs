@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub use super::making::Request;
 use super::reader::Reader;
 use super::record::{Format, Record};
 use super::wanted::projection_of;
@@ -124,6 +125,29 @@ impl Scanner {
                 }
             }
         }
+    }
+
+    /// What was asked in the stream since the last call.
+    pub fn take_requests(&mut self) -> Vec<Request> {
+        std::mem::take(&mut self.reader.requests)
+    }
+
+    /// Takes in a failure that was seen beside the stream; it stands whatever the stream says.
+    pub fn fail(&mut self, failure: Failure) {
+        self.reader.beside.get_or_insert(failure);
+        self.reader.settle_failure();
+    }
+
+    /// Takes in a warning from beside the stream.
+    pub fn warn(&mut self, warning: Warning) {
+        if !self.reader.scan.warnings.contains(&warning) {
+            self.reader.scan.warnings.push(warning);
+        }
+    }
+
+    /// Takes in what nobody gave: the reason, if the run comes to nothing.
+    pub fn refused(&mut self, sentence: String) {
+        self.reader.scan.permission_denied.get_or_insert(sentence);
     }
 
     /// Ends the stream.

@@ -78,6 +78,7 @@ impl Record {
             found.push(("access.sandbox_probe.args".into(), problem.into()));
         }
         output_problems(&self.output, &mut found);
+        self.channel_problems(&mut found);
         for (index, rule) in self.facts.iter().enumerate() {
             fact_problems(index, rule, &mut found);
         }
@@ -90,6 +91,29 @@ impl Record {
             found.push(("controls".to_owned(), error.to_string()));
         }
         found
+    }
+
+    fn channel_problems(&self, found: &mut Vec<Finding>) {
+        let asks = self.facts.iter().any(|rule| rule.fact == FactKind::Asked);
+        if self.dialogue.is_some() && !asks {
+            let problem = "has no rule `asked` among the facts: no question would be seen";
+            found.push(("dialogue".into(), problem.into()));
+        }
+        if self.dialogue.is_none() && self.facts.iter().any(|rule| rule.fact.is_request()) {
+            let problem = "has rules for questions, and no `dialogue` to answer them by";
+            found.push(("facts".into(), problem.into()));
+        }
+        let Some(server) = &self.server else { return };
+        if self.dialogue.is_some() {
+            let problem = "stands beside `server`: a job talks one way or the other";
+            found.push(("dialogue".into(), problem.into()));
+        }
+        if server.secret.is_empty() || server.secret.contains(['=', '\0']) {
+            found.push(("server.secret".into(), "must name a variable".into()));
+        }
+        if server.args.is_empty() {
+            found.push(("server.args".into(), "is empty: the program alone is no server".into()));
+        }
     }
 
     fn identity_problems(&self, found: &mut Vec<Finding>) {
@@ -247,6 +271,8 @@ fn fact_problems(index: usize, rule: &FactRule, found: &mut Vec<Finding>) {
         FactKind::Reasoning => &["message_id"],
         FactKind::ToolInvoked => &["call_id", "tool", "summary"],
         FactKind::ToolResult | FactKind::PermissionDenied => &["call_id", "summary"],
+        FactKind::Asked => &["request_id", "detail"],
+        FactKind::Withdrawn => &["request_id"],
         FactKind::TaskStarted => &["task_id"],
         FactKind::TaskSettled => &["task_id", "outcome"],
         FactKind::Retrying => &["attempt", "next_at", "summary"],
@@ -254,6 +280,8 @@ fn fact_problems(index: usize, rule: &FactRule, found: &mut Vec<Finding>) {
     let required: &[&str] = match rule.fact {
         FactKind::AssistantText => &["text"],
         FactKind::TaskStarted | FactKind::TaskSettled => &["task_id"],
+        FactKind::Asked => &["request_id", "detail"],
+        FactKind::Withdrawn => &["request_id"],
         _ => &[],
     };
     if rule.when.is_empty() {

@@ -10,8 +10,9 @@ use super::state::{JobState, KillSkipped, Mode, Network, SessionStrategy};
 use crate::envelope::{AccessEnforcement, ContainmentReport, ExitKind, SurvivorReport};
 use crate::executor::access::Access;
 use crate::executor::record::RungKind;
-use crate::fact::{Tokens, Warning};
+use crate::fact::{InteractionKind, InteractionOutcome, Tokens, Warning};
 use crate::failure::Failure;
+use crate::interaction::Decision;
 use crate::outcome::Limit;
 
 /// Version of the shape of a [`JournalLine`].
@@ -88,6 +89,9 @@ pub struct BackendStarted {
     pub containment: ContainmentReport,
     /// Who enforces the access.
     pub access_enforcement: AccessEnforcement,
+    /// Whether it is a server, on which a session is still to be opened.
+    #[serde(default)]
+    pub is_server: bool,
 }
 
 /// How the backend's tree ended.
@@ -161,6 +165,33 @@ pub enum Event {
         /// Its name.
         backend_session_id: String,
     },
+    /// What this backend alone has, as far as it is known now.
+    BackendState {
+        /// In the backend's own form, with a schema_version.
+        state: Value,
+    },
+    /// The backend asks something.
+    InteractionPending {
+        /// `i1`, `i2`, …
+        interaction_id: String,
+        /// Leave, or words.
+        kind: InteractionKind,
+        /// What.
+        detail: Value,
+        /// `awaiting_authorized_responder`, or `None` where it is decided at once.
+        outcome: Option<InteractionOutcome>,
+    },
+    /// It was decided; the backend is told next.
+    InteractionResolved {
+        /// Which.
+        interaction_id: String,
+        /// How it was dealt with.
+        outcome: InteractionOutcome,
+        /// What was decided.
+        decision: Option<Decision>,
+        /// By whom or what.
+        responder: Option<String>,
+    },
     /// Success evidence with a usable result and nothing open, or an exit.
     CompletionObserved,
     /// More came: it is not complete after all.
@@ -193,6 +224,7 @@ impl Event {
                 | Self::Admitted
                 | Self::AttemptCreated { .. }
                 | Self::SessionNamed { .. }
+                | Self::BackendState { .. }
                 | Self::CompletionObserved
                 | Self::CompletionWithdrawn
                 | Self::BackendEnded(_)
@@ -202,7 +234,7 @@ impl Event {
 
 impl Event {
     /// Every name, in the order of the variants.
-    pub const NAMES: [&str; 13] = [
+    pub const NAMES: [&str; 16] = [
         "created",
         "worker_started",
         "queued",
@@ -210,6 +242,9 @@ impl Event {
         "attempt_created",
         "backend_started",
         "session_named",
+        "backend_state",
+        "interaction_pending",
+        "interaction_resolved",
         "completion_observed",
         "completion_withdrawn",
         "cancel_requested",
@@ -229,12 +264,15 @@ impl Event {
             Self::AttemptCreated { .. } => Self::NAMES[4],
             Self::BackendStarted(_) => Self::NAMES[5],
             Self::SessionNamed { .. } => Self::NAMES[6],
-            Self::CompletionObserved => Self::NAMES[7],
-            Self::CompletionWithdrawn => Self::NAMES[8],
-            Self::CancelRequested { .. } => Self::NAMES[9],
-            Self::DeadlineReached { .. } => Self::NAMES[10],
-            Self::BackendEnded(_) => Self::NAMES[11],
-            Self::Ended(_) => Self::NAMES[12],
+            Self::BackendState { .. } => Self::NAMES[7],
+            Self::InteractionPending { .. } => Self::NAMES[8],
+            Self::InteractionResolved { .. } => Self::NAMES[9],
+            Self::CompletionObserved => Self::NAMES[10],
+            Self::CompletionWithdrawn => Self::NAMES[11],
+            Self::CancelRequested { .. } => Self::NAMES[12],
+            Self::DeadlineReached { .. } => Self::NAMES[13],
+            Self::BackendEnded(_) => Self::NAMES[14],
+            Self::Ended(_) => Self::NAMES[15],
         }
     }
 }

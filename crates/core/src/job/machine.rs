@@ -12,6 +12,7 @@ use super::status::Status;
 pub use super::step::{Effect, Input};
 use super::verdict;
 use crate::envelope::ExitKind;
+use crate::interaction::{Decision, Interaction};
 use crate::outcome::Limit;
 
 /// How far a job has come. Finer than its state: each stage is what one effect is waiting for.
@@ -181,6 +182,24 @@ impl Job {
             (Stage::Working, Input::SessionNamed(backend_session_id)) => {
                 pass(Event::SessionNamed { backend_session_id }, Vec::new())
             }
+            (Stage::Working, Input::BackendState(state)) => {
+                pass(Event::BackendState { state }, Vec::new())
+            }
+            (
+                Stage::Working,
+                Input::InteractionPending { interaction_id, kind, detail, outcome },
+            ) => pass(
+                Event::InteractionPending { interaction_id, kind, detail, outcome },
+                Vec::new(),
+            ),
+            (
+                Stage::Working,
+                Input::InteractionResolved { interaction_id, outcome, decision, responder },
+            ) => {
+                let resolved =
+                    Event::InteractionResolved { interaction_id, outcome, decision, responder };
+                pass(resolved, Vec::new())
+            }
             (Stage::Working, Input::Completed) => {
                 Ok((self.first(Event::CompletionObserved), Vec::new()))
             }
@@ -250,7 +269,19 @@ impl Job {
             (Stage::Claimed | Stage::Waiting, Event::Admitted) => Stage::Admitted,
             (Stage::Admitted, Event::AttemptCreated { .. }) => Stage::Launching,
             (Stage::Launching, Event::BackendStarted(_)) => Stage::Working,
-            (Stage::Working, Event::SessionNamed { .. }) => Stage::Working,
+            (Stage::Working, Event::SessionNamed { .. } | Event::BackendState { .. }) => {
+                Stage::Working
+            }
+            (Stage::Working, Event::InteractionPending { interaction_id, .. })
+                if self.interaction(interaction_id).is_none() =>
+            {
+                Stage::Working
+            }
+            (Stage::Working, Event::InteractionResolved { interaction_id, .. })
+                if self.interaction(interaction_id).is_some_and(Interaction::is_open) =>
+            {
+                Stage::Working
+            }
             (Stage::Working, Event::CompletionObserved | Event::DeadlineReached { .. }) if free => {
                 Stage::Working
             }
@@ -264,6 +295,10 @@ impl Job {
             (_, Event::Ended(ended)) if ended.state.is_terminal() => Stage::Over,
             _ => return Err(self.illegal(event)),
         })
+    }
+
+    fn interaction(&self, id: &str) -> Option<&Interaction> {
+        self.status.interactions.iter().find(|one| one.interaction_id == id)
     }
 
     fn illegal(&self, event: &Event) -> Illegal {
@@ -292,7 +327,29 @@ impl Job {
             Event::BackendStarted(started) => record_start(status, at, started),
             Event::SessionNamed { backend_session_id } => {
                 status.backend_session_id = Some(backend_session_id.clone());
+                if matches!(status.phase, JobPhase::ServerStarting | JobPhase::SessionCreating) {
+                    status.phase = JobPhase::AgentRunning;
+                }
             }
+            Event::BackendState { state } => {
+                status.backend_state = Some(state.clone());
+                if status.phase == JobPhase::ServerStarting {
+                    status.phase = JobPhase::SessionCreating;
+                }
+            }
+            Event::InteractionPending { interaction_id, kind, detail, outcome } => {
+                status.interactions.push(Interaction {
+                    interaction_id: interaction_id.clone(),
+                    kind: *kind,
+                    detail: detail.clone(),
+                    outcome: *outcome,
+                    decision: None,
+                    responder: None,
+                    created_at: at.to_owned(),
+                    resolved_at: None,
+                });
+            }
+            Event::InteractionResolved { .. } => record_resolution(status, at, event),
             Event::CompletionObserved => {
                 self.decided = Some(Decided::Completion);
                 status.phase = JobPhase::ResultCollecting;
@@ -312,8 +369,22 @@ impl Job {
     }
 }
 
+fn record_resolution(status: &mut Status, at: &str, event: &Event) {
+    let Event::InteractionResolved { interaction_id, outcome, decision, responder } = event else {
+        return;
+    };
+    let mut open = status.interactions.iter_mut();
+    if let Some(interaction) = open.find(|one| one.interaction_id == *interaction_id) {
+        interaction.outcome = Some(*outcome);
+        interaction.decision = *decision;
+        interaction.responder.clone_from(responder);
+        interaction.resolved_at = Some(at.to_owned());
+    }
+}
+
 fn record_start(status: &mut Status, at: &str, started: &BackendStarted) {
-    (status.state, status.phase) = (JobState::Running, JobPhase::AgentRunning);
+    let phase = if started.is_server { JobPhase::ServerStarting } else { JobPhase::AgentRunning };
+    (status.state, status.phase) = (JobState::Running, phase);
     status.attempt_state = Some(AttemptState::Running);
     status.started_at = Some(at.to_owned());
     status.backend_pid = started.backend_pid;
@@ -356,6 +427,10 @@ fn record_end(status: &mut Status, at: &str, ended: &Ended) {
     if status.started_at.is_some() {
         // Nobody saw how the backend of a dead worker ended.
         status.exit_kind = status.exit_kind.or(Some(ExitKind::Lost));
+    }
+    for open in status.interactions.iter_mut().filter(|one| one.is_open()) {
+        open.decision = Some(Decision::Expired);
+        open.resolved_at = Some(at.to_owned());
     }
     if ended.containment_survivors.is_some() {
         status.containment_survivors.clone_from(&ended.containment_survivors);

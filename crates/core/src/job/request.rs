@@ -10,6 +10,7 @@ use crate::executor::Source;
 use crate::executor::access::Access;
 use crate::executor::controls::{Configuration, Wish};
 use crate::gate::Layer;
+use crate::interaction::Terms;
 
 /// Version of the shape of a [`JobRequest`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -95,4 +96,10 @@ pub struct JobRequest {
     pub group: Option<GroupName>,
     /// Whether nested jobs get a store of their own.
     pub delegate: bool,
+    /// Who or what answers what the backend asks.
+    #[serde(default)]
+    pub terms: Terms,
+    /// Whether the backend keeps its sessions in a database of this job's own.
+    #[serde(default)]
+    pub isolated_state: bool,
 }

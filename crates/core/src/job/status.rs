@@ -14,6 +14,7 @@ use crate::executor::access::Access;
 use crate::executor::record::RungKind;
 use crate::fact::{Tokens, Warning};
 use crate::failure::Failure;
+use crate::interaction::Interaction;
 
 /// Version of the shape of a [`Status`].
 pub const SCHEMA_VERSION: u32 = 1;
@@ -140,7 +141,7 @@ pub struct Status {
     /// What the caller should know.
     pub warnings: Vec<Warning>,
     /// What it asked, and what came of that.
-    pub interactions: Vec<Value>,
+    pub interactions: Vec<Interaction>,
     /// A checkout of its own.
     pub worktree: Option<Worktree>,
     /// Which attempt, counted from 1; 0 before the first.

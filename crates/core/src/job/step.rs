@@ -1,8 +1,12 @@
 //! What goes into the machine of a job, and what comes out of it.
 
+use serde_json::Value;
+
 use super::event::{BackendEnded, BackendStarted, Event, WorkerIdentity};
 use super::verdict::{Conclusion, Loss};
+use crate::fact::{InteractionKind, InteractionOutcome};
 use crate::failure::Failure;
+use crate::interaction::Decision;
 use crate::outcome::Limit;
 
 /// Something that happened.
@@ -25,6 +29,30 @@ pub enum Input {
     BackendStarted(Box<BackendStarted>),
     /// The backend named its session.
     SessionNamed(String),
+    /// What this backend alone has changed.
+    BackendState(Value),
+    /// The backend asks something.
+    InteractionPending {
+        /// Which.
+        interaction_id: String,
+        /// Leave, or words.
+        kind: InteractionKind,
+        /// What.
+        detail: Value,
+        /// `awaiting_authorized_responder`, or `None` where it is decided at once.
+        outcome: Option<InteractionOutcome>,
+    },
+    /// It was decided.
+    InteractionResolved {
+        /// Which.
+        interaction_id: String,
+        /// How it was dealt with.
+        outcome: InteractionOutcome,
+        /// What was decided.
+        decision: Option<Decision>,
+        /// By whom or what.
+        responder: Option<String>,
+    },
     /// Completion was observed.
     Completed,
     /// More came after it.
@@ -56,6 +84,9 @@ impl Input {
             Self::Refused(_) => "refused",
             Self::BackendStarted(_) => "backend started",
             Self::SessionNamed(_) => "session named",
+            Self::BackendState(_) => "backend state",
+            Self::InteractionPending { .. } => "interaction pending",
+            Self::InteractionResolved { .. } => "interaction resolved",
             Self::Completed => "completed",
             Self::Resumed => "resumed",
             Self::CancelAsked { .. } => "cancel asked",

@@ -15,11 +15,12 @@ use super::prepare::{Refusal, refuse};
 use super::request::{IDLE, Request, STARTUP};
 use super::run::{Plan, envelope_of};
 use super::start::{Ready, Started, Unstarted, start, unwritable};
+use super::way::{Opened, Way};
 use crate::backend::bulk;
 use crate::backend::spawn::Spawn;
 use crate::supervise::capture::{Captures, Keep};
 use crate::supervise::drive::{Setup, drive};
-use crate::supervise::prompt::PromptFile;
+use crate::supervise::talk::Partner;
 use crate::supervise::witness::{SharedWitness, StartedReport};
 
 /// After completion the tree may linger this long.
@@ -45,6 +46,13 @@ impl Execute<Plan, ResultEnvelope> for Attempting {
     }
 }
 
+/// What was started, and whom the run talks with.
+struct Talking<'a> {
+    args: &'a [String],
+    is_server: bool,
+    partner: Option<Partner>,
+}
+
 impl Attempting {
     fn attempt(&self, plan: &Plan) -> Result<ResultEnvelope, Refusal> {
         let Plan { request, prepared, .. } = plan;
@@ -57,16 +65,16 @@ impl Attempting {
                 refuse(ErrorCode::ExecutorPermissionDenied, message)
             }
         })?;
-        let prompt = match line.prompt_on_stdin {
-            true => Some(PromptFile::new(&request.prompt).map_err(|error| unwritable(&error))?),
-            false => None,
-        };
-        let ready =
-            Ready { prepared, args: &line.args, captures: &captures, prompt: prompt.as_ref() };
+        let opened = Opened::new(request, prepared, &captures, line.prompt_on_stdin)
+            .map_err(|error| unwritable(&error))?;
+        let ready = Ready { prepared, args: &line.args, captures: &captures, feed: &opened.feed };
         match start(&*self.spawn, request, &ready) {
             Ok(started) => {
-                drop(prompt);
-                Ok(self.supervise(plan, &started, captures, &line.args))
+                // The child has its own; a pipe that is held here would never end.
+                let (is_server, partner) =
+                    (opened.is_server, opened.partner(request, &plan.hooks.answers));
+                let talk = Talking { args: &line.args, is_server, partner };
+                Ok(self.supervise(plan, &started, captures, talk))
             }
             Err(Unstarted::Refused(refusal)) => Err(refusal),
             Err(Unstarted::Failed(kind, error)) => Ok(not_started(request, prepared, kind, &error)),
@@ -78,7 +86,7 @@ impl Attempting {
         plan: &Plan,
         started: &Started,
         captures: Captures,
-        args: &[String],
+        talk: Talking<'_>,
     ) -> ResultEnvelope {
         let Plan { request, prepared, hooks, .. } = plan;
         let spawn_setup = prepared.asked_at.elapsed();
@@ -90,11 +98,12 @@ impl Attempting {
             kind: started.kind,
             degraded: started.degraded,
             program: &prepared.program,
-            args,
+            args: talk.args,
             cwd: &prepared.workspace,
             env: &prepared.env,
             version: prepared.version.as_deref(),
             warnings: &warnings,
+            is_server: talk.is_server,
         };
         let setup = Setup {
             record: Arc::clone(&request.executor.record),
@@ -103,6 +112,7 @@ impl Attempting {
             output_cap: request.output_cap,
             cancel: hooks.cancel.clone(),
             started: report,
+            partner: talk.partner,
         };
         let mut witness = self.witness.lock().unwrap_or_else(PoisonError::into_inner);
         let driven = drive(&*started.run, setup, &mut *witness);
@@ -117,6 +127,10 @@ impl Attempting {
 
 fn command(plan: &Plan) -> Result<CommandLine, Refusal> {
     let Plan { request, prepared, .. } = plan;
+    if let Way::Server(server) = request.way() {
+        let args = server.args.iter().chain(&request.extra_args).cloned().collect();
+        return Ok(CommandLine { args, prompt_on_stdin: false });
+    }
     let scoped = Scoped {
         access: &prepared.access_args,
         model: &prepared.model_args,
@@ -141,7 +155,10 @@ fn limits(request: &Request) -> Limits {
     let record = &request.executor.record;
     let shows_life = record.liveness.signal == LivenessSignal::Records;
     let or_default = |asked: Option<Duration>, default| asked.or(shows_life.then_some(default));
-    let rungs = record.cancel.iter();
+    let rungs = match request.way() {
+        Way::Server(server) => server.cancel.iter(),
+        Way::Plain | Way::Dialogue(_) => record.cancel.iter(),
+    };
     let mut ladder: Vec<(RungKind, Duration)> =
         rungs.map(|rung| (rung.rung, Duration::from_secs(rung.wait_sec.into()))).collect();
     if ladder.last().is_none_or(|rung| rung.0 != RungKind::HardKill) {

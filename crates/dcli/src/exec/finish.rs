@@ -19,6 +19,7 @@ use super::host::Timing;
 use super::prepare::Prepared;
 use super::request::Request;
 use super::start::Started;
+use super::way::Way;
 use crate::supervise::drive::Driven;
 
 /// The envelope of a run that was started.
@@ -32,6 +33,7 @@ pub(super) fn finish(
     let (limits, timing) = timing;
     let survivors = survivors(driven.aftermath.survivors.as_deref());
     let around = Surroundings {
+        is_server: matches!(request.way(), Way::Server(_)),
         stderr: &driven.stderr,
         stderr_signals: &request.executor.record.output.stderr_signals,
         survivors: survivors.iter().flatten().map(|s| format!("{} ({})", s.comm, s.pid)).collect(),
@@ -220,7 +222,7 @@ fn exit_kind(ending: &Ending) -> ExitKind {
     match ending {
         Ending::Exited(_) => ExitKind::Exited,
         Ending::Signalled(_) => ExitKind::Signalled,
-        Ending::AfterResult => ExitKind::EndedAfterResult,
+        Ending::AfterResult | Ending::Settled => ExitKind::EndedAfterResult,
         Ending::Deadline(Limit::Startup) => ExitKind::DeadlineStartup,
         Ending::Deadline(Limit::Idle) => ExitKind::DeadlineIdle,
         Ending::Deadline(Limit::Hard) => ExitKind::DeadlineHard,

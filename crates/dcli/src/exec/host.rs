@@ -13,6 +13,7 @@ use super::descent::MAX_DESCENDANTS;
 use super::run::Plan;
 use crate::backend::lineage::Lineage;
 use crate::backend::spawn::{ContainedSpawn, Spawn};
+use crate::supervise::answers::Answers;
 use crate::supervise::cancel::Cancel;
 use crate::supervise::witness::OnFact;
 
@@ -118,6 +119,8 @@ pub struct Timing {
 pub struct Hooks {
     /// Ends the run when asked to.
     pub cancel: Cancel,
+    /// Where answers to what the run asks are given.
+    pub answers: Answers,
     /// Every fact, as it comes.
     pub on_fact: Option<OnFact>,
     /// Once, when the tree has ended.

@@ -25,11 +25,15 @@ mod prepare;
 mod request;
 mod run;
 mod start;
+mod terms;
 pub mod version;
+mod way;
 
 pub use crate::backend::environment::Inherit;
 pub use crate::backend::lineage::JobStamp;
+pub(crate) use crate::backend::session::Serving;
 pub use crate::store::ledger::{Lost, OnLost};
+pub use crate::supervise::answers::Answers;
 pub use crate::supervise::cancel::Cancel;
 pub(crate) use crate::supervise::capture::scratch_file;
 pub(crate) use crate::supervise::capture::{Keep, STDOUT as CAPTURED_STDOUT};

@@ -44,7 +44,7 @@ fn alternative(name: &str, fields: &[Field]) -> String {
     }
 }
 
-fn unsupported(record: &Record, message: &str) -> Refusal {
+pub(super) fn unsupported(record: &Record, message: &str) -> Refusal {
     let message = format!(
         "{message}; nothing was started and no job was created; see 'dcli capabilities --backend \
          {} --json'",

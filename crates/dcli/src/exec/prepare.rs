@@ -14,6 +14,7 @@ use dcli_core::fact::Warning;
 use super::host::Host;
 use super::options::{self, model_arguments};
 use super::request::Request;
+use super::terms::refuse_unkept;
 use super::version;
 use crate::backend::environment::{Recipe, environment};
 use crate::backend::lineage::PREFIX;
@@ -57,20 +58,21 @@ pub(crate) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusa
     let workspace = workspace(&request.workspace)?;
     refuse_names(record, request)?;
     options::refuse_foreign(record, request)?;
+    refuse_unkept(record, request)?;
     refuse_unenforced(record, request)?;
     refuse_recursion(host, record)?;
-    let native = record.access.unenforced(request.access);
+    let native = request.native();
     let recipe = Recipe {
         ambient: &host.ambient,
         inherit: &request.inherit,
         record: &record.environment,
-        access: native,
+        access: &native,
         explicit: &request.env,
         stamps: &host.lineage.stamps(Some(&record.id), request.job.as_ref()),
         cwd: &workspace,
     };
     let env = environment(&recipe);
-    refuse_root(record, native, &env)?;
+    refuse_root(record, &native, &env)?;
     let mut warnings = access_warnings(record, request.access);
     let program = program(host, request, record)?;
     warnings.extend(wrapper_warning(&program));
@@ -84,7 +86,7 @@ pub(crate) fn prepare(host: &Host, request: &Request) -> Result<Prepared, Refusa
         program: program.path,
         version,
         env,
-        access_args: native.args.clone(),
+        access_args: native.args,
         model_args,
         enforcement: record.access.unenforced_report(request.access),
         warnings,

@@ -8,6 +8,7 @@ use dcli_core::executor::Executor;
 use dcli_core::executor::access::Access;
 use dcli_core::executor::controls::{Configuration, Wish};
 use dcli_core::gate::Layer;
+use dcli_core::interaction::Terms;
 
 use crate::backend::environment::Inherit;
 use crate::backend::lineage::JobStamp;
@@ -47,6 +48,10 @@ pub struct Request {
     pub action_id: String,
     /// The job that this run is an attempt of; its processes are told of it.
     pub job: Option<JobStamp>,
+    /// Who or what answers what the backend asks. Of jobs alone: nobody can answer another run.
+    pub terms: Terms,
+    /// Keep the backend's sessions in a database of this job's own, where it has such a thing.
+    pub isolated_state: bool,
     /// Refuse a program whose version is outside the record's range or known not to work, and ask
     /// it for its version where that is not known yet. Otherwise such a version is a warning.
     pub demand_version: bool,
@@ -116,7 +121,14 @@ impl Request {
             output_cap: OUTPUT_CAP,
             action_id: "exec".to_owned(),
             job: None,
+            terms: Terms::default(),
+            isolated_state: false,
             demand_version: false,
         }
+    }
+
+    /// A variable that is set by name.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        self.env.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone())
     }
 }

@@ -7,9 +7,9 @@ use dcli_core::fact::Warning;
 use super::host::Host;
 use super::prepare::{Prepared, Refusal, refuse};
 use super::request::Request;
+use super::way::Feed;
 use crate::backend::spawn::{Running, Spawn};
 use crate::supervise::capture::Captures;
-use crate::supervise::prompt::PromptFile;
 
 /// What was started.
 pub(super) struct Started {
@@ -30,8 +30,8 @@ pub(super) struct Ready<'a> {
     pub prepared: &'a Prepared,
     pub args: &'a [String],
     pub captures: &'a Captures,
-    /// Standard input; `None`: it is empty.
-    pub prompt: Option<&'a PromptFile>,
+    /// Standard input.
+    pub feed: &'a Feed,
 }
 
 /// The best rung is tried at once; only where this machine does not give it is everything probed.
@@ -80,9 +80,10 @@ fn refuse_unmet(unmet: &Unmet) -> Refusal {
 fn launch(ready: &Ready<'_>, kind: Kind) -> Result<Launch, Unstarted> {
     let refused = |error| Unstarted::Refused(unwritable(&error));
     let outputs = ready.captures.writers().map_err(refused)?;
-    let stdin = match ready.prompt {
-        Some(prompt) => Stdin::Descriptor(prompt.reader().map_err(refused)?),
-        None => Stdin::Null,
+    let stdin = match ready.feed {
+        Feed::Prompt(prompt) => Stdin::Descriptor(prompt.reader().map_err(refused)?),
+        Feed::Pipe(reader) => Stdin::Descriptor(reader.try_clone().map_err(refused)?),
+        Feed::Empty => Stdin::Null,
     };
     Ok(Launch {
         program: ready.prepared.program.clone(),

@@ -7,6 +7,7 @@ use dcli_core::attempt::Effect as AttemptEffect;
 use dcli_core::envelope::{AccessEnforcement, ContainmentReport};
 use dcli_core::executor::Scan;
 use dcli_core::fact::{Fact, FactLine, Tokens};
+use dcli_core::interaction::Decision;
 use dcli_core::job::event::{BackendStarted, Event};
 use dcli_core::job::machine::{Effect, Input, Job};
 use dcli_core::job::status::Status;
@@ -30,7 +31,7 @@ pub(super) struct Keeper {
     pub writer: JobWriter,
     pub job: Job,
     facts: Option<Journal<FactLine>>,
-    logs: [Option<Log>; 2],
+    logs: [Option<Log>; 3],
     access_enforcement: AccessEnforcement,
     on_fact: Option<OnFact>,
     tokens: Tokens,
@@ -43,7 +44,7 @@ impl Keeper {
             writer,
             job,
             facts: None,
-            logs: [None, None],
+            logs: [None, None, None],
             access_enforcement: none,
             on_fact,
             tokens: Tokens::default(),
@@ -162,6 +163,12 @@ impl Keeper {
         kept
     }
 
+    /// Whether the job's record has it as open. What a backend denies by itself was never asked here.
+    fn is_open(&self, interaction_id: &str) -> bool {
+        let mut asked = self.job.status().interactions.iter();
+        asked.any(|one| one.interaction_id == interaction_id && one.is_open())
+    }
+
     /// What only waits for the journal.
     fn note(&mut self, input: Input) -> Result<(), String> {
         self.step(input).map(drop)
@@ -179,6 +186,7 @@ impl Witness for Keeper {
                 degraded: started.degraded,
             },
             access_enforcement: self.access_enforcement.clone(),
+            is_server: started.is_server,
         })))
     }
 
@@ -196,6 +204,24 @@ impl Witness for Keeper {
             {
                 self.note(Input::SessionNamed(id.clone()))
             }
+            Fact::InteractionPending { interaction_id, kind, detail, outcome } => {
+                self.note(Input::InteractionPending {
+                    interaction_id: interaction_id.clone(),
+                    kind: *kind,
+                    detail: detail.clone(),
+                    outcome: *outcome,
+                })
+            }
+            Fact::InteractionResolved { interaction_id, outcome, decision, responder }
+                if self.is_open(interaction_id) =>
+            {
+                self.note(Input::InteractionResolved {
+                    interaction_id: interaction_id.clone(),
+                    outcome: *outcome,
+                    decision: decision.as_deref().and_then(Decision::named),
+                    responder: responder.clone(),
+                })
+            }
             Fact::UsageReported { tokens, .. } => {
                 self.tokens = *tokens;
                 Ok(())
@@ -212,7 +238,9 @@ impl Witness for Keeper {
     fn milestone(&mut self, milestone: &Milestone) -> Result<(), String> {
         self.note(match *milestone {
             // An exit is a completion too: what comes after it, cancel or deadline, changes nothing.
-            Milestone::Completed | Milestone::LeaderEnded { .. } => Input::Completed,
+            Milestone::Completed | Milestone::Settled | Milestone::LeaderEnded { .. } => {
+                Input::Completed
+            }
             Milestone::Resumed => Input::Resumed,
             Milestone::CancelRequested => Input::CancelAsked { by: "user".to_owned() },
             Milestone::DeadlineReached(limit) => Input::DeadlineReached(limit),
@@ -227,6 +255,7 @@ impl Witness for Keeper {
         let log = match stream {
             Stream::Stdout => &mut self.logs[0],
             Stream::Stderr => &mut self.logs[1],
+            Stream::Events => &mut self.logs[2],
         };
         let kept = log.as_mut().map_or(Ok(()), |log| log.push(bytes));
         kept.map_err(|error| format!("the log of the output cannot be written: {error}"))

@@ -141,6 +141,8 @@ pub(super) fn kept(
         output_cap: request.output_cap,
         group: spec.group.clone(),
         delegate: spec.delegate,
+        terms: request.terms.clone(),
+        isolated_state: request.isolated_state,
     })
 }
 
@@ -191,6 +193,8 @@ pub(super) fn restored(
             Some(demanded) => demanded.parse().map_err(|e: UnknownKind| e.to_string())?,
         },
         output_cap: kept.output_cap,
+        terms: kept.terms,
+        isolated_state: kept.isolated_state,
         action_id: kept.job_id.to_string(),
         demand_version: true,
         ..Request::new(executor, prompt, kept.workspace)

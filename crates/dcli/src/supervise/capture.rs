@@ -105,6 +105,12 @@ impl Capture {
         format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
     }
 
+    /// Another reader, from the start, which leaves this one where it is.
+    pub(crate) fn reader(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::open(self.proc_path(), flags, Mode::empty())?))
+    }
+
     /// How much was read.
     pub(crate) fn offset(&self) -> u64 {
         self.offset

@@ -9,13 +9,16 @@ use dcli_core::attempt::{Attempt, Effect, Input, Limits, Phase};
 use dcli_core::executor::Scan;
 use dcli_core::executor::record::{Record, RungKind};
 use dcli_core::fact::Fact;
+use dcli_core::interaction::Answer;
 use dcli_core::outcome::Ending;
 
 use super::cancel::Cancel;
 use super::capture::Captures;
 use super::intake::Intake;
+use super::talk::{Partner, Talk, Turn};
 use super::watch::{Lookout, Pending};
 use super::witness::{StartedReport, Testimony, Witness};
+use crate::backend::session::Heard;
 use crate::backend::spawn::Running;
 
 /// Under this share of one core a tree counts as idle.
@@ -29,6 +32,8 @@ pub(crate) struct Setup<'a> {
     pub output_cap: u64,
     pub cancel: Cancel,
     pub started: StartedReport<'a>,
+    /// Whom the run talks with, where it does.
+    pub partner: Option<Partner>,
 }
 
 /// What came of it.
@@ -50,6 +55,8 @@ enum Wake {
     Output,
     Leader(Result<Exit, Lost>),
     Cancel,
+    Heard(Heard),
+    Answered(Answer),
 }
 
 /// Drives a started run until its tree has ended.
@@ -62,15 +69,25 @@ pub(crate) fn drive(run: &dyn Running, setup: Setup<'_>, witness: &mut dyn Witne
     let output = sender.clone();
     let lookout = Lookout::new(paths, pending.clone(), move || drop(output.send(Wake::Output)));
     std::thread::scope(|scope| {
-        let leader: Sender<Wake> = sender;
+        let (leader, heard, answered): (Sender<Wake>, _, _) =
+            (sender.clone(), sender.clone(), sender);
         scope.spawn(move || drop(leader.send(Wake::Leader(run.wait_leader()))));
         let _ended = EndedAtLast(run);
         let mut testimony = Testimony::new(witness);
         testimony.started(&setup.started);
-        let mut drive = Drive::new(run, setup, lookout, testimony);
+        let mut setup = setup;
+        let partner = setup.partner.take();
+        let is_protocol = partner.as_ref().is_none_or(|partner| !partner.is_server);
+        let mut drive = Drive::new(run, setup, (lookout, is_protocol), testimony);
         drive.testimony.fact(Fact::Started {
             backend_pid: u32::try_from(run.leader().pid).ok(),
             backend_session_id: None,
+        });
+        drive.talk = partner.map(|partner| {
+            let hear = move |said| heard.send(Wake::Heard(said)).is_ok();
+            Talk::begin(partner, run, hear, move |answer| {
+                answered.send(Wake::Answered(answer)).is_ok()
+            })
         });
         drive.run(&wakes, &pending);
         drive.end()
@@ -97,6 +114,7 @@ struct Drive<'r> {
     lookout: Lookout,
     sampled: (Duration, Duration),
     announces_tools: bool,
+    talk: Option<Talk>,
     exit: Option<Exit>,
     frozen: Option<Scan>,
     aftermath: Option<Aftermath>,
@@ -106,14 +124,16 @@ impl<'r> Drive<'r> {
     fn new(
         run: &'r dyn Running,
         setup: Setup<'_>,
-        lookout: Lookout,
+        (lookout, is_protocol): (Lookout, bool),
         testimony: Testimony<'r>,
     ) -> Self {
         Self {
+            talk: None,
             run,
             attempt: Attempt::new(setup.limits),
-            announces_tools: setup.record.liveness.tool_starts_announced,
-            intake: Intake::new(setup.record, setup.captures, setup.output_cap),
+            // A server shows what its session does.
+            announces_tools: setup.record.liveness.tool_starts_announced || !is_protocol,
+            intake: Intake::new(setup.record, setup.captures, setup.output_cap, is_protocol),
             testimony,
             is_broken: false,
             started: Instant::now(),
@@ -132,12 +152,15 @@ impl<'r> Drive<'r> {
             match self.receive(wakes) {
                 Some(Wake::Cancel) => self.step(Input::CancelAsked),
                 Some(Wake::Leader(ended)) => self.leader_ended(ended),
+                Some(Wake::Heard(heard)) => self.hear(heard),
+                Some(Wake::Answered(answer)) => self.answered(&answer),
                 Some(Wake::Output) | None => {
                     pending.clear();
                     self.read();
                     self.step(Input::Ticked);
                 }
             }
+            self.tick_talk();
             self.testimony.caught_up();
             self.testimony.pulse(self.started.elapsed(), self.intake.scan());
             self.heed_witness();
@@ -159,7 +182,9 @@ impl<'r> Drive<'r> {
         let look = self.lookout.pause(now);
         let look = if self.intake.is_behind() { Some(Duration::ZERO) } else { look };
         let pulse = self.testimony.until_pulse(now);
-        let wait = deadline.into_iter().chain(look).chain(pulse).min();
+        let answer = self.talk.as_ref().and_then(Talk::next_deadline);
+        let answer = answer.map(|at| at.saturating_sub(now));
+        let wait = deadline.into_iter().chain(look).chain(pulse).chain(answer).min();
         let received = match wait {
             Some(wait) => wakes.recv_timeout(wait),
             None => wakes.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -206,9 +231,62 @@ impl<'r> Drive<'r> {
             return;
         }
         let broken = self.intake.read(&mut self.testimony);
-        self.step(Input::Read(self.intake.progress()));
+        self.take_requests();
+        self.look();
         if let Some(ending) = broken {
             self.step(Input::Broken(ending));
+        }
+    }
+
+    /// Steps with what is known now.
+    fn look(&mut self) {
+        let open = self.talk.as_ref().map_or(0, Talk::open);
+        let mut progress = self.intake.progress();
+        // Whoever waits for an answer is not idle.
+        progress.open_tools += open;
+        if let Some(talk) = &mut self.talk
+            && (progress.complete || progress.failed)
+        {
+            talk.close();
+        }
+        self.step(Input::Read(progress));
+    }
+
+    /// What was asked on standard output, while there is somebody to tell.
+    fn take_requests(&mut self) {
+        let requests = self.intake.take_requests();
+        let at = self.started.elapsed();
+        if let (Some(talk), false) = (&mut self.talk, requests.is_empty()) {
+            talk.requests(at, requests, &mut self.intake, &mut self.testimony);
+        }
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        let at = self.started.elapsed();
+        let Some(talk) = &mut self.talk else { return };
+        match talk.hear(at, heard, &mut self.intake, &mut self.testimony) {
+            Turn::Look => self.look(),
+            Turn::Settled => {
+                self.look();
+                self.step(Input::Settled);
+            }
+        }
+    }
+
+    fn answered(&mut self, answer: &Answer) {
+        if let Some(talk) = &mut self.talk {
+            talk.answered(answer, &mut self.intake, &mut self.testimony);
+            self.look();
+        }
+    }
+
+    fn tick_talk(&mut self) {
+        let at = self.started.elapsed();
+        if let Some(talk) = &mut self.talk
+            && talk.next_deadline().is_some_and(|due| at >= due)
+        {
+            talk.tick(at, &mut self.intake, &mut self.testimony);
+            self.look();
         }
     }
 
@@ -232,7 +310,12 @@ impl<'r> Drive<'r> {
                 // One that has ended already is on its way into the channel.
                 let _ = self.run.interrupt();
             }
-            Effect::Climb(_) => {}
+            Effect::Climb(RungKind::SessionAbort) => {
+                if let Some(talk) = &mut self.talk {
+                    talk.abort();
+                }
+            }
+            Effect::Climb(RungKind::HardKill) => {}
             Effect::Sample => self.sample(),
             Effect::LookForRest => {
                 let tree = self.run.tree();

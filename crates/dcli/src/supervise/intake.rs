@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dcli_core::attempt::Progress;
 use dcli_core::decode::DEFAULT_LINE_CAP;
 use dcli_core::executor::record::Record;
+use dcli_core::executor::scan::Request;
 use dcli_core::executor::{Scan, Scanner};
 use dcli_core::fact::Fact;
 use dcli_core::outcome::Ending;
@@ -28,6 +29,12 @@ pub(super) struct Intake {
     scanner: Scanner,
     captures: Captures,
     output_cap: u64,
+    /// Whether standard output is what the record's rules are about.
+    is_protocol: bool,
+    /// What was asked there.
+    requests: Vec<Request>,
+    /// Activity that is no record.
+    activity: u64,
     /// The last read left something unread.
     is_behind: bool,
     stderr: Vec<u8>,
@@ -38,8 +45,16 @@ pub(super) struct Intake {
 
 impl Intake {
     /// Nothing read yet. Beyond `output_cap` bytes a run is broken.
-    pub(super) fn new(record: Arc<Record>, captures: Captures, output_cap: u64) -> Self {
+    pub(super) fn new(
+        record: Arc<Record>,
+        captures: Captures,
+        output_cap: u64,
+        is_protocol: bool,
+    ) -> Self {
         Self {
+            is_protocol,
+            requests: Vec::new(),
+            activity: 0,
             scanner: Scanner::new(record, DEFAULT_LINE_CAP),
             captures,
             output_cap,
@@ -65,7 +80,7 @@ impl Intake {
         let scan = self.scan();
         Progress {
             records: scan.records,
-            activity: scan.activity,
+            activity: scan.activity + self.activity,
             open_tools: scan.open_tools,
             complete: scan.complete(),
             failed: scan.failure.is_some(),
@@ -94,11 +109,16 @@ impl Intake {
     }
 
     fn take_in(&mut self, testimony: &mut Testimony<'_>) -> Option<Ending> {
-        let Self { scanner, captures, stderr, truncated, .. } = self;
+        let Self { scanner, captures, stderr, truncated, is_protocol, requests, .. } = self;
         let out = captures.stdout.read(self.output_cap, |bytes| {
             testimony.output(Stream::Stdout, bytes);
-            scanner.push(bytes, |fact| testimony.fact(fact));
+            match is_protocol {
+                true => scanner.push(bytes, |fact| testimony.fact(fact)),
+                // A server says there why it fails.
+                false => keep_end(stderr, bytes),
+            }
         });
+        requests.extend(scanner.take_requests());
         let err = captures.stderr.read(STDERR_CAP, |bytes| {
             testimony.output(Stream::Stderr, bytes);
             keep_end(stderr, bytes);
@@ -117,6 +137,27 @@ impl Intake {
                 (over && !std::mem::replace(&mut truncated[0], over)).then_some(Ending::Capped)
             }
         }
+    }
+
+    /// Takes in a record that came another way.
+    pub(super) fn record(&mut self, record: &str, testimony: &mut Testimony<'_>) {
+        self.scanner.push(record.as_bytes(), |fact| testimony.fact(fact));
+        self.scanner.push(b"\n", |fact| testimony.fact(fact));
+    }
+
+    /// Something goes on that is no record.
+    pub(super) fn active(&mut self) {
+        self.activity += 1;
+    }
+
+    /// What was asked since the last call.
+    pub(super) fn take_requests(&mut self) -> Vec<Request> {
+        std::mem::take(&mut self.requests)
+    }
+
+    /// For what is learned beside the stream.
+    pub(super) fn scanner(&mut self) -> &mut Scanner {
+        &mut self.scanner
     }
 
     /// What was written counts, not what was read of it: the rest fills the disk as well.

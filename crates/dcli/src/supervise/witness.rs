@@ -11,7 +11,10 @@ use dcli_core::executor::Scan;
 use dcli_core::fact::{Fact, FactLine, Warning};
 use dcli_core::milestone::Milestone;
 
+use serde_json::Value;
+
 use super::stamp::Stamp;
+use crate::backend::session::Serving;
 
 /// Hears every fact, as it comes.
 pub type OnFact = Arc<dyn Fn(&FactLine) + Send + Sync>;
@@ -38,6 +41,8 @@ pub(crate) struct StartedReport<'a> {
     pub version: Option<&'a str>,
     /// What the caller should know up to now.
     pub warnings: &'a [Warning],
+    /// Whether it is a server, on which a session is opened next.
+    pub is_server: bool,
 }
 
 /// An output of a backend.
@@ -47,6 +52,8 @@ pub(crate) enum Stream {
     Stdout,
     /// Standard error.
     Stderr,
+    /// What a server sends beside its records.
+    Events,
 }
 
 /// Keeps what a run does. All calls come from the thread that drives the run, one after another.
@@ -77,6 +84,22 @@ pub(crate) trait Witness {
     /// # Errors
     /// As with [`Witness::started`].
     fn fact(&mut self, line: &FactLine) -> Result<(), String>;
+
+    /// A server is reached.
+    ///
+    /// # Errors
+    /// As with [`Witness::started`].
+    fn serving(&mut self, _serving: &Serving) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What this backend alone has changed.
+    ///
+    /// # Errors
+    /// As with [`Witness::started`].
+    fn state(&mut self, _state: &Value) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Everything that was read so far has been told. What was gathered for one write is written
     /// now: somebody may be looking.
@@ -173,6 +196,14 @@ impl<'w> Testimony<'w> {
             let line = self.stamp.line(fact);
             self.tell(|witness| witness.fact(&line));
         }
+    }
+
+    pub(super) fn serving(&mut self, serving: &Serving) {
+        self.tell(|witness| witness.serving(serving));
+    }
+
+    pub(super) fn state(&mut self, state: &Value) {
+        self.tell(|witness| witness.state(state));
     }
 
     pub(super) fn caught_up(&mut self) {
