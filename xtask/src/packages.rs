@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::Error;
 
 /// Raised only on purpose, in the commit that adds the package, with the reason in its message.
-const CEILING: usize = 97;
+const CEILING: usize = 104;
 
 /// Compares the number of packages with the ceiling.
 ///
