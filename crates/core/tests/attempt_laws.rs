@@ -63,6 +63,7 @@ fn inputs() -> Vec<(&'static str, Input)> {
         ("leader exited 0", exited(0)),
         ("leader signalled", Input::LeaderEnded { code: None, signal: Some(9) }),
         ("tree empty", Input::TreeEmpty),
+        ("settled", Input::Settled),
         ("cancel asked", Input::CancelAsked),
         ("broken", Input::Broken(Ending::Capped)),
         ("tree ended", Input::TreeEnded),
@@ -167,6 +168,7 @@ fn amounts_to(decision: Decision) -> Ending {
         Some(Milestone::CancelRequested) => Ending::Cancelled,
         Some(Milestone::DeadlineReached(limit)) => Ending::Deadline(limit),
         Some(Milestone::LeaderEnded { code: Some(code), .. }) => Ending::Exited(code),
+        Some(Milestone::Settled) => Ending::Settled,
         Some(other) => unreachable!("{other:?} decides nothing"),
     }
 }
@@ -204,6 +206,7 @@ fn any_input() -> impl Strategy<Value = Input> {
             .prop_map(|(busy, tool_session)| Input::Sampled { busy, tool_session }),
         1 => (0..3_i32).prop_map(exited),
         1 => Just(Input::TreeEmpty),
+        1 => Just(Input::Settled),
         1 => Just(Input::CancelAsked),
         4 => Just(Input::Ticked),
     ]
@@ -252,11 +255,35 @@ proptest! {
         }
         prop_assert_eq!(attempt.phase(), Phase::EndingTree);
         let decision = decided(&seen);
-        prop_assert_eq!(attempt.ending(), Some(&amounts_to(decision)), "{:?}", seen);
+        let settled_after_it = decision.by.is_none() && attempt.ending() == Some(&Ending::Settled);
+        let amount = if settled_after_it { Ending::Settled } else { amounts_to(decision) };
+        prop_assert_eq!(attempt.ending(), Some(&amount), "{:?}", seen);
+        prop_assert!(!settled_after_it || decision.completed, "{:?}", seen);
         let once = |is: fn(&Milestone) -> bool| seen.iter().filter(|one| is(one)).count() <= 1;
         prop_assert!(once(|m| *m == Milestone::CancelRequested), "{:?}", seen);
         prop_assert!(once(|m| matches!(m, Milestone::DeadlineReached(_))), "{:?}", seen);
         prop_assert!(once(|m| matches!(m, Milestone::LeaderEnded { .. })), "{:?}", seen);
+        prop_assert!(once(|m| *m == Milestone::Settled), "{:?}", seen);
+    }
+
+    #[test]
+    fn a_settled_session_ends_the_tree_at_once_and_takes_nothing_back(
+        inputs in prop::collection::vec((any_input(), 0..4000_u64), 0..30),
+    ) {
+        let mut attempt = Attempt::new(limits());
+        let mut at = Duration::ZERO;
+        for (input, pause) in inputs {
+            at += Duration::from_millis(pause);
+            attempt.step(at, input).unwrap();
+        }
+        let (before, decided) = (attempt.phase(), attempt.ending().cloned());
+        let effects = attempt.step(at, Input::Settled).unwrap();
+        prop_assert_eq!(attempt.phase(), Phase::EndingTree);
+        prop_assert_eq!(effects.contains(&Effect::EndTree), before != Phase::EndingTree);
+        let is_undecided = matches!(before, Phase::Working | Phase::Lingering { .. });
+        let ending = if is_undecided { Some(Ending::Settled) } else { decided };
+        prop_assert_eq!(attempt.ending().cloned(), ending);
+        prop_assert_eq!(attempt.step(at, Input::CancelAsked).unwrap(), []);
     }
 
     #[test]

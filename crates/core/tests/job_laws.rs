@@ -1,176 +1,19 @@
 //! Laws of the job machine, and its whole Stage × Input table as one snapshot.
 #![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
 
-use dcli_core::envelope::{AccessEnforcement, ContainmentReport, Status, SurvivorReport};
-use dcli_core::executor::access::Access;
+mod lives;
+
+use dcli_core::envelope::Status;
 use dcli_core::exit::FailureClass;
-use dcli_core::failure::Failure;
-use dcli_core::job::event::{
-    BackendEnded, BackendStarted, Created, Event, JournalLine, SCHEMA_VERSION, WorkerIdentity,
-};
-use dcli_core::job::id::{JobId, RepoKey};
+use dcli_core::interaction::Decision;
+use dcli_core::job::event::{BackendEnded, Event, JournalLine};
 use dcli_core::job::machine::{Effect, FoldError, Input, Job, Stage};
-use dcli_core::job::state::{JobState, Mode, Network, SessionStrategy};
-use dcli_core::job::verdict::{Conclusion, Loss};
-use dcli_core::outcome::Limit;
+use dcli_core::job::state::{JobPhase, JobState};
 use proptest::prelude::*;
 
-const AT: &str = "2026-11-30T19:04:00.000Z";
-
-fn created() -> Created {
-    let job_id = JobId::new("20261130T190400Z", [1; 8]).unwrap();
-    Created {
-        job_id: job_id.clone(),
-        backend: "codex".into(),
-        backend_version: None,
-        adapter_version: "0.1.0".into(),
-        repo_key: RepoKey::from_digest([7; 32]),
-        repo_root: None,
-        execution_root: "/w".into(),
-        execution_owner: job_id.clone(),
-        mode: Mode::Run,
-        access: Access::ReadOnly,
-        network: Network::Unknown,
-        capabilities_snapshot: None,
-        model: None,
-        agent: None,
-        parent_job_id: None,
-        root_job_id: job_id,
-        session_strategy: SessionStrategy::New,
-        group: None,
-        label: None,
-        hard_timeout_sec: 1800.0,
-        warnings: Vec::new(),
-    }
-}
-
-fn worker() -> Input {
-    let boot_id = "b".to_owned();
-    Input::WorkerStarted(WorkerIdentity { pid: 7, start_time: 1, boot_id, pid_namespace: 2 })
-}
-
-fn started() -> Input {
-    Input::BackendStarted(Box::new(BackendStarted {
-        backend_pid: Some(8),
-        backend_version: Some("1.2.3".into()),
-        containment: ContainmentReport { kind: "pid-namespace".into(), degraded: false },
-        access_enforcement: AccessEnforcement { kind: "none".into(), verified: false },
-    }))
-}
-
-fn conclusion(status: Status, failure: Option<FailureClass>, bytes: Option<u64>) -> Input {
-    Input::Concluded(Box::new(Conclusion {
-        status,
-        failure: failure.map(|class| Failure::seen(class, "as seen".into())),
-        result_bytes: bytes,
-        unsaved: (status == Status::Ok && bytes.is_none()).then(|| "disk full".into()),
-        tokens: dcli_core::fact::Tokens::default(),
-        usage_windows: None,
-        cost: None,
-        warnings: Vec::new(),
-    }))
-}
-
-fn gone(result_bytes: Option<u64>, alive: bool) -> Input {
-    let survivor = || SurvivorReport { pid: 9, start_time: 1, comm: "sh".into() };
-    let survivors = Some(alive.then(survivor).into_iter().collect());
-    let reason = "the worker died".to_owned();
-    let is_proven = result_bytes == Some(3);
-    Input::WorkerGone(Box::new(Loss {
-        reason,
-        result_bytes,
-        is_proven,
-        survivors,
-        ..Loss::default()
-    }))
-}
-
-fn cancel() -> Input {
-    Input::CancelAsked { by: "user".into() }
-}
-
-fn ended() -> Input {
-    Input::BackendEnded(Box::default())
-}
-
-/// Ways through a job's life, by name.
-fn ways() -> Vec<(&'static str, Vec<Input>)> {
-    let made = || Input::AttemptMade { attempt_id: "a".into() };
-    let launching = || vec![worker(), Input::PlaceTaken, made()];
-    let working = || [launching(), vec![started()]].concat();
-    let deadline = || Input::DeadlineReached(Limit::Hard);
-    let with = |more: Vec<Input>| [working(), more].concat();
-    let done = conclusion(Status::Ok, None, Some(3));
-    vec![
-        ("made", vec![]),
-        ("claimed", vec![worker()]),
-        ("waiting", vec![worker(), Input::PlaceRefused]),
-        ("admitted", vec![worker(), Input::PlaceTaken]),
-        ("launching", launching()),
-        ("launching, cancel", [launching(), vec![cancel()]].concat()),
-        ("working", working()),
-        ("working, completion", with(vec![Input::Completed])),
-        ("working, cancel", with(vec![cancel()])),
-        ("working, deadline", with(vec![deadline()])),
-        ("collecting", with(vec![ended()])),
-        ("collecting, completion", with(vec![Input::Completed, ended()])),
-        ("collecting, cancel", with(vec![cancel(), ended()])),
-        ("collecting, deadline", with(vec![deadline(), ended()])),
-        ("over", with(vec![Input::Completed, ended(), done])),
-    ]
-}
-
-fn inputs() -> Vec<(&'static str, Input)> {
-    let refused = Failure::seen(FailureClass::WorkerLaunch, "no init".into());
-    vec![
-        ("worker started", worker()),
-        ("place refused", Input::PlaceRefused),
-        ("place taken", Input::PlaceTaken),
-        ("attempt made", Input::AttemptMade { attempt_id: "b".into() }),
-        ("refused", Input::Refused(Box::new(refused))),
-        ("backend started", started()),
-        ("session named", Input::SessionNamed("s".into())),
-        ("completed", Input::Completed),
-        ("resumed", Input::Resumed),
-        ("cancel asked", cancel()),
-        ("deadline", Input::DeadlineReached(Limit::Idle)),
-        ("backend ended", ended()),
-        ("concluded ok", conclusion(Status::Ok, None, Some(3))),
-        ("concluded ok, unsaved", conclusion(Status::Ok, None, None)),
-        ("concluded failed", conclusion(Status::Failed, Some(FailureClass::Auth), None)),
-        ("concluded late", conclusion(Status::Failed, Some(FailureClass::Timeout), None)),
-        ("concluded cancelled", conclusion(Status::Cancelled, Some(FailureClass::Cancelled), None)),
-        ("worker gone", gone(None, false)),
-        ("worker gone, result there", gone(Some(3), false)),
-        ("worker gone, a part there", gone(Some(1), false)),
-        ("worker gone, tree alive", gone(None, true)),
-    ]
-}
-
-fn job() -> (Job, Vec<JournalLine>) {
-    let (job, event) = Job::new(AT, created());
-    (job, vec![line(1, event)])
-}
-
-fn line(seq: u64, event: Event) -> JournalLine {
-    JournalLine { schema_version: SCHEMA_VERSION, seq, at: AT.into(), event }
-}
-
-fn walk(inputs: &[Input]) -> (Job, Vec<JournalLine>) {
-    let (mut job, mut journal) = job();
-    for input in inputs {
-        for effect in job.step(AT, input.clone()).unwrap_or_default() {
-            keep(&mut journal, effect);
-        }
-    }
-    (job, journal)
-}
-
-fn keep(journal: &mut Vec<JournalLine>, effect: Effect) {
-    if let Effect::Append(event) = effect {
-        journal.push(line(journal.len() as u64 + 1, event));
-    }
-}
+use lives::{
+    AT, begun, cancel, conclusion, ended, gone, inputs, job, line, started, state, walk, ways,
+};
 
 fn shown(effect: &Effect) -> String {
     match effect {
@@ -298,6 +141,58 @@ proptest! {
         prop_assert!(job.stage() == Stage::Over);
         prop_assert!(open.is_empty() || open.last() == Some(&Effect::Settle));
     }
+}
+
+/// Which interactions were resolved, and with what, in a journal.
+fn resolutions(journal: &[JournalLine]) -> Vec<(&str, Option<Decision>)> {
+    let events = journal.iter().map(|line| &line.event);
+    events
+        .filter_map(|event| match event {
+            Event::InteractionResolved { interaction_id, decision, .. } => {
+                Some((interaction_id.as_str(), *decision))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn an_interaction_is_decided_once_and_none_outlives_its_job(life in any_life()) {
+        let (job, journal) = walk(&life);
+        let (resolutions, interactions) = (resolutions(&journal), &job.status().interactions);
+        for interaction in interactions {
+            let id = &interaction.interaction_id;
+            prop_assert_eq!(interactions.iter().filter(|one| one.interaction_id == *id).count(), 1);
+            let decisions: Vec<_> = resolutions.iter().filter(|(one, _)| one == id).collect();
+            prop_assert!(decisions.len() <= 1, "{:?}", decisions);
+            match decisions.first() {
+                Some((_, decision)) => prop_assert_eq!(interaction.decision, *decision),
+                None if job.stage() == Stage::Over => {
+                    prop_assert_eq!(interaction.decision, Some(Decision::Expired));
+                }
+                None => prop_assert!(interaction.is_open() && interaction.decision.is_none()),
+            }
+            prop_assert_eq!(interaction.is_open(), interaction.resolved_at.is_none());
+        }
+        prop_assert!(resolutions.iter().all(|(id, _)| interactions.iter().any(|one| one.interaction_id == *id)));
+        prop_assert!(job.stage() != Stage::Over || !interactions.iter().any(|one| one.is_open()));
+    }
+}
+
+#[test]
+fn a_server_is_started_then_a_session_opened_and_then_an_agent_runs() {
+    let phase = |more: &[Input]| {
+        let (mut job, _) = walk(&ways().into_iter().find(|way| way.0 == "launching").unwrap().1);
+        more.iter().for_each(|input| drop(job.step(AT, input.clone()).unwrap()));
+        job.status().phase
+    };
+    let named = Input::SessionNamed("s".into());
+    assert_eq!(phase(&[begun(true)]), JobPhase::ServerStarting);
+    assert_eq!(phase(&[begun(true), state()]), JobPhase::SessionCreating);
+    assert_eq!(phase(&[begun(true), state(), named.clone()]), JobPhase::AgentRunning);
+    assert_eq!(phase(&[begun(true), named.clone(), state()]), JobPhase::AgentRunning);
+    assert_eq!(phase(&[begun(false), state()]), JobPhase::AgentRunning);
 }
 
 /// The keys of status v1: a promise, in its order.

@@ -4,6 +4,7 @@ pub mod answer;
 pub mod event;
 pub mod id;
 pub mod machine;
+mod projection;
 pub mod request;
 pub mod state;
 pub mod status;

@@ -96,6 +96,32 @@ impl Input {
             Self::WorkerGone(_) => "worker gone",
         }
     }
+
+    /// Whether it is what a working backend says of itself, which decides nothing.
+    pub(super) fn is_told(&self) -> bool {
+        matches!(
+            self,
+            Self::SessionNamed(_)
+                | Self::BackendState(_)
+                | Self::InteractionPending { .. }
+                | Self::InteractionResolved { .. }
+        )
+    }
+
+    /// What a working backend says of itself, as the event that keeps it.
+    pub(super) fn told(self) -> Option<Event> {
+        Some(match self {
+            Self::SessionNamed(backend_session_id) => Event::SessionNamed { backend_session_id },
+            Self::BackendState(state) => Event::BackendState { state },
+            Self::InteractionPending { interaction_id, kind, detail, outcome } => {
+                Event::InteractionPending { interaction_id, kind, detail, outcome }
+            }
+            Self::InteractionResolved { interaction_id, outcome, decision, responder } => {
+                Event::InteractionResolved { interaction_id, outcome, decision, responder }
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// Something to do. Each but `Append` and `Settle` is answered by an input.

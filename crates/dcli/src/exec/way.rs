@@ -41,6 +41,14 @@ impl Request {
         }
     }
 
+    /// The server that the run is driven by, where it is.
+    pub(crate) fn server(&self) -> Option<&Server> {
+        match self.way() {
+            Way::Server(server) => Some(server),
+            Way::Plain | Way::Dialogue(_) => None,
+        }
+    }
+
     /// The arguments and variables by which the access is expressed on this way.
     pub(super) fn native(&self) -> Native {
         let access = &self.executor.record.access;

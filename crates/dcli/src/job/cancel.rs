@@ -80,7 +80,11 @@ fn ends_within(engine: &Engine, id: &JobId, limit: Duration) -> Result<bool, Job
 fn ladder(dir: &JobDir) -> Duration {
     let record = dir.request::<JobRequest>().ok();
     let record = record.and_then(|kept| serde_json::from_value::<Record>(kept.record).ok());
-    let rungs = record.map(|record| record.cancel).unwrap_or_default();
+    let rungs = record.map(|record| match record.server {
+        Some(server) => server.cancel,
+        None => record.cancel,
+    });
+    let rungs = rungs.unwrap_or_default();
     rungs.iter().map(|rung| Duration::from_secs(rung.wait_sec.into())).sum()
 }
 

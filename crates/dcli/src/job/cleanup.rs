@@ -107,5 +107,6 @@ fn what(kind: OrphanKind) -> &'static str {
         OrphanKind::GroupEntry => "a member of a group that is no job",
         OrphanKind::Descendants => "places for descendants of no job",
         OrphanKind::Nested => "a store of its own of no job",
+        OrphanKind::Server => "the address of a server of no job",
     }
 }

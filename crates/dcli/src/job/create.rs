@@ -47,12 +47,26 @@ pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Chec
     spec.request.job = Some(engine.stamp(id, spec.delegate));
     spec.request.action_id = id.to_string();
     spec.request.demand_version = true;
+    refuse_secret(spec)?;
     let prepared = prepare(&engine.host, &spec.request).map_err(JobError::refused)?;
     spec.request.workspace.clone_from(&prepared.workspace);
     contained_now(&engine.host, spec.request.containment).map_err(JobError::refused)?;
     let descent = descend(&engine.host).map_err(JobError::refused)?;
     refused_now(&engine.host).map_err(JobError::refused)?;
     Ok(Checked { prepared, descent })
+}
+
+/// The password of a job's server is made by its worker, and known to nobody else.
+fn refuse_secret(spec: &Spec) -> Result<(), JobError> {
+    let Some(server) = &spec.request.executor.record.server else { return Ok(()) };
+    let own = std::iter::once(&server.secret).chain(&server.private_state);
+    let mut given = own.filter(|name| spec.request.env.iter().any(|(given, _)| given == *name));
+    let Some(name) = given.next() else { return Ok(()) };
+    let message = format!(
+        "the variable {name} is set by dcli for each job anew; no job was created; leave it out of \
+         --env"
+    );
+    Err(JobError::Usage { message })
 }
 
 /// What the backend can do now: frozen, since a job outlives upgrades. The rungs of containment are

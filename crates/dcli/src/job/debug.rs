@@ -105,8 +105,7 @@ fn lines(problems: &mut Vec<String>, path: &Path) -> Vec<Value> {
 }
 
 fn ends(attempt: &AttemptDir) -> Vec<LogEnd> {
-    let names = [LogName::Stdout, LogName::Stderr, LogName::Worker];
-    names.into_iter().filter_map(|name| end(&attempt.log(name), name.file())).collect()
+    LogName::ALL.into_iter().filter_map(|name| end(&attempt.log(name), name.file())).collect()
 }
 
 fn end(path: &Path, name: &str) -> Option<LogEnd> {

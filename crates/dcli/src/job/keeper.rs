@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use dcli_contain::Identity;
 use dcli_core::attempt::Effect as AttemptEffect;
 use dcli_core::envelope::{AccessEnforcement, ContainmentReport};
 use dcli_core::executor::Scan;
@@ -12,19 +13,24 @@ use dcli_core::job::event::{BackendStarted, Event};
 use dcli_core::job::machine::{Effect, Input, Job};
 use dcli_core::job::status::Status;
 use dcli_core::milestone::Milestone;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fault;
 use crate::exec::stamp::now;
-use crate::exec::{OnFact, StartedReport, Stream, Witness};
+use crate::exec::{OnFact, Serving, StartedReport, Stream, Witness};
 use crate::store::attempt::LogName;
 use crate::store::job_writer::JobWriter;
 use crate::store::journal::Journal;
 use crate::store::log::Log;
 use crate::store::record::Durability;
+use crate::store::root::WritableRoot;
+use crate::store::servers::{self, ServerRecord};
 
 /// Between two heartbeats.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// The most that is kept of each stream of a server: 8 MiB. All of it is read.
+const SERVER_LOG: usize = 8 << 20;
 
 /// A job and its record.
 pub(super) struct Keeper {
@@ -35,6 +41,9 @@ pub(super) struct Keeper {
     access_enforcement: AccessEnforcement,
     on_fact: Option<OnFact>,
     tokens: Tokens,
+    /// Where the address of a server is kept, once there is one.
+    pub root: Option<WritableRoot>,
+    leader: Option<Identity>,
 }
 
 impl Keeper {
@@ -48,6 +57,8 @@ impl Keeper {
             access_enforcement: none,
             on_fact,
             tokens: Tokens::default(),
+            root: None,
+            leader: None,
         }
     }
 
@@ -116,12 +127,24 @@ impl Keeper {
     }
 
     /// Opens what the attempt writes to.
-    pub(super) fn open(&mut self, access_enforcement: AccessEnforcement) -> Result<(), String> {
+    pub(super) fn open(
+        &mut self,
+        access_enforcement: AccessEnforcement,
+        is_server: bool,
+    ) -> Result<(), String> {
         let failed = |error: std::io::Error| error.to_string();
         self.writer.make_scratch().map_err(failed)?;
         self.facts = Some(self.writer.facts().map_err(|error| error.to_string())?);
-        for (log, name) in self.logs.iter_mut().zip([LogName::Stdout, LogName::Stderr]) {
-            *log = Some(self.writer.log(name).map_err(failed)?);
+        if is_server {
+            // Each stream has a log of its own, since a secret may be cut between two of its reads.
+            let names = [LogName::Server, LogName::Server, LogName::Events];
+            for (log, name) in self.logs.iter_mut().zip(names) {
+                *log = Some(self.writer.capped_log(name, SERVER_LOG).map_err(failed)?);
+            }
+        } else {
+            for (log, name) in self.logs.iter_mut().zip([LogName::Stdout, LogName::Stderr]) {
+                *log = Some(self.writer.log(name).map_err(failed)?);
+            }
         }
         self.access_enforcement = access_enforcement;
         Ok(())
@@ -177,6 +200,7 @@ impl Keeper {
 
 impl Witness for Keeper {
     fn started(&mut self, started: &StartedReport<'_>) -> Result<(), String> {
+        self.leader = Some(started.leader.clone());
         self.keep_command(started).map_err(|error| format!("command.json: {error}"))?;
         self.note(Input::BackendStarted(Box::new(BackendStarted {
             backend_pid: u32::try_from(started.leader.pid).ok(),
@@ -228,6 +252,25 @@ impl Witness for Keeper {
             }
             _ => Ok(()),
         }
+    }
+
+    fn serving(&mut self, serving: &Serving) -> Result<(), String> {
+        let (Some(leader), Some(root)) = (&self.leader, &self.root) else { return Ok(()) };
+        let server = ServerRecord {
+            schema_version: servers::SCHEMA_VERSION,
+            job_id: self.job.status().job_id.clone(),
+            url: serving.url.clone(),
+            pid: u32::try_from(leader.pid).unwrap_or_default(),
+            pid_namespace: leader.pid_namespace,
+            boot_id: leader.boot_id.clone(),
+            started_at: now(),
+        };
+        let announced = servers::announce(root, &server);
+        announced.map_err(|error| format!("the server's record cannot be written: {error}"))
+    }
+
+    fn state(&mut self, state: &Value) -> Result<(), String> {
+        self.note(Input::BackendState(state.clone()))
     }
 
     fn caught_up(&mut self) -> Result<(), String> {

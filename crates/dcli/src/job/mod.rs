@@ -41,6 +41,7 @@ mod reconcile;
 mod repository;
 mod run;
 mod salvage;
+mod secret;
 mod serve;
 mod spec;
 mod status;

@@ -18,7 +18,7 @@ use crate::store::job_dir::{Claim, JobDir};
 use crate::store::job_writer::JobWriter;
 use crate::store::record::Durability;
 use crate::store::root::WritableRoot;
-use crate::store::{groups, queue, tree};
+use crate::store::{groups, queue, servers, tree};
 
 /// What a covered value in a kept request looks like.
 const COVERED: &str = "«redacted:";
@@ -159,6 +159,7 @@ impl Case {
         let _ = self.writer.remove_scratch();
         let _ = self.writer.write_status(&status, Durability::Synced);
         let _ = queue::leave(root, self.writer.dir().id());
+        let _ = servers::forget(root, self.writer.dir().id());
         Ok(status)
     }
 }

@@ -83,9 +83,12 @@ pub fn raw(
 ) -> Result<(), JobError> {
     let dir = engine.find(id)?;
     let attempt = dir.latest_attempt().map_err(|error| JobError::record(id, error))?;
-    let path = attempt.log(LogName::Stdout);
+    // A server's output is no protocol; what it sends is.
+    let has = |name| attempt.log(name).exists();
+    let is_server = || !has(LogName::Stdout) && (has(LogName::Events) || has(LogName::Server));
     let mut file: Option<File> = None;
     until_over(engine, &dir, follow, || {
+        let path = attempt.log(if is_server() { LogName::Events } else { LogName::Stdout });
         if file.is_none() {
             file =
                 present(regular::open_own(&path)).map_err(|source| JobError::io(&path, source))?;

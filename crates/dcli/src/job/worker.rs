@@ -18,10 +18,11 @@ use super::error::JobError;
 use super::keeper::{HEARTBEAT, Keeper};
 use super::places::Places;
 use super::watch::CancelWatch;
-use super::{fault, output};
+use super::{fault, output, secret};
 use crate::exec::{self, Hooks, Keep, Keeping, Request, prepare};
 use crate::store::record::Durability;
 use crate::store::root::WritableRoot;
+use crate::store::servers;
 use crate::store::slots::SlotGuard;
 
 /// Told once: whether the worker has a place for the job or waits for one.
@@ -49,9 +50,10 @@ impl<'e> Worker<'e> {
     pub(super) fn new(
         engine: &'e Engine,
         root: WritableRoot,
-        keeper: Keeper,
+        mut keeper: Keeper,
         setting: Setting,
     ) -> Self {
+        keeper.root = Some(root.clone());
         Self { engine, root, keeper: Arc::new(Mutex::new(keeper)), setting, envelope: None }
     }
 
@@ -96,7 +98,7 @@ impl<'e> Worker<'e> {
 
     /// Nothing but a panic in a caller's hook leaves the lock poisoned, and the record is whole then.
     fn keeper(&self) -> MutexGuard<'_, Keeper> {
-        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.keeper)
     }
 
     fn perform(&mut self, effect: &Effect) -> Result<Vec<Input>, String> {
@@ -181,14 +183,36 @@ impl<'e> Worker<'e> {
     }
 
     fn make_attempt(&mut self) -> Input {
+        let is_server = match self.equip() {
+            Ok(is_server) => is_server,
+            Err(reason) => return Input::Refused(Box::new(unmade(&reason))),
+        };
         let mut keeper = self.keeper();
         let attempt_id =
             format!("{}.{}", keeper.job.status().job_id, keeper.job.status().attempt + 1);
         let native = &self.setting.request.executor.record.access;
-        match keeper.open(native.unenforced_report(self.setting.request.access)) {
+        match keeper.open(native.unenforced_report(self.setting.request.access), is_server) {
             Ok(()) => Input::AttemptMade { attempt_id },
             Err(reason) => Input::Refused(Box::new(unmade(&reason))),
         }
+    }
+
+    /// What a server needs of its own: a password that only this process and the server know, and a
+    /// database where that is wanted. Whether it is one.
+    fn equip(&mut self) -> Result<bool, String> {
+        let Some(server) = self.setting.request.server().cloned() else { return Ok(false) };
+        let password = secret::password().map_err(|error| error.to_string())?;
+        self.setting.request.env.push((server.secret, password));
+        let redactor = self.engine.redactor(&self.setting.request.env);
+        let mut keeper = lock(&self.keeper);
+        keeper.writer.redact_with(redactor).map_err(|error| error.to_string())?;
+        if let (true, Some(variable)) = (self.setting.request.isolated_state, server.private_state)
+        {
+            let database = keeper.writer.attempt().tmp().join("state.db");
+            let database = database.display().to_string();
+            self.setting.request.env.push((variable, database));
+        }
+        Ok(true)
     }
 
     fn start_backend(&mut self) -> Result<Vec<Input>, String> {
@@ -234,10 +258,15 @@ impl<'e> Worker<'e> {
             let saved = output::save_envelope(&keeper, envelope);
             let _ = saved.map(|()| keeper.writer.sync_names());
         }
+        let _ = servers::forget(&self.root, &keeper.job.status().job_id);
         drop(keeper);
         self.setting.place = None;
         Ok(())
     }
+}
+
+fn lock(keeper: &Mutex<Keeper>) -> MutexGuard<'_, Keeper> {
+    keeper.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn unmade(reason: &str) -> Failure {

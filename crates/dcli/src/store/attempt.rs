@@ -104,9 +104,17 @@ pub enum LogName {
     Stderr,
     /// What the worker has to say.
     Worker,
+    /// Standard output and error of a backend that is a server.
+    Server,
+    /// What a server sent beside its records.
+    Events,
 }
 
 impl LogName {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Stdout, Self::Stderr, Self::Worker, Self::Server, Self::Events];
+
     /// Its file.
     #[must_use]
     pub fn file(self) -> &'static str {
@@ -114,6 +122,8 @@ impl LogName {
             Self::Stdout => "stdout.log",
             Self::Stderr => "stderr.log",
             Self::Worker => "worker.log",
+            Self::Server => "server.log",
+            Self::Events => "backend-events.jsonl",
         }
     }
 }

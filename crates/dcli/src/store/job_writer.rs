@@ -206,6 +206,14 @@ impl JobWriter {
         Log::open(&self.attempt.log(name), self.redaction.stream())
     }
 
+    /// A log of this attempt that takes so many bytes and no more.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn capped_log(&self, name: LogName, bytes: usize) -> io::Result<Log> {
+        self.log(name).map(|log| log.capped(bytes))
+    }
+
     /// Makes the directories that are there only while the attempt runs.
     ///
     /// # Errors

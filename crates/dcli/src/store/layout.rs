@@ -128,6 +128,18 @@ pub fn queue_entry(root: &Path, id: &JobId) -> PathBuf {
     queue(root).join(format!("{id}.json"))
 }
 
+/// The servers of running jobs.
+#[must_use]
+pub fn servers(root: &Path) -> PathBuf {
+    root.join("servers")
+}
+
+/// Where one job's server is reached.
+#[must_use]
+pub fn server(root: &Path, id: &JobId) -> PathBuf {
+    servers(root).join(format!("{id}.json"))
+}
+
 /// All locks.
 #[must_use]
 pub fn locks(root: &Path) -> PathBuf {

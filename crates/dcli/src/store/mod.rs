@@ -20,6 +20,7 @@ pub mod redacted;
 pub mod regular;
 pub mod retention;
 pub mod root;
+pub mod servers;
 pub mod slots;
 pub mod tree;
 pub mod versions;

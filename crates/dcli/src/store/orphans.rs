@@ -30,6 +30,8 @@ pub enum OrphanKind {
     Descendants,
     /// A store of its own of no job.
     Nested,
+    /// A server of no job.
+    Server,
 }
 
 /// A leftover.
@@ -84,6 +86,7 @@ pub fn find(root: &StateRoot) -> Result<Vec<Orphan>, JobsError> {
     jobless(OrphanKind::QueueEntry, &layout::queue(root.path()))?;
     jobless(OrphanKind::Descendants, &layout::all_descendants(root.path()))?;
     jobless(OrphanKind::Nested, &layout::all_nested(root.path()))?;
+    jobless(OrphanKind::Server, &layout::servers(root.path()))?;
     for group in entries(&layout::groups(root.path()))? {
         jobless(OrphanKind::GroupEntry, &group.path())?;
     }
