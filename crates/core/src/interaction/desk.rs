@@ -208,6 +208,7 @@ impl Desk {
             }
             Saying::Asked(_) => (!attended).then(unattended),
             Saying::Allowed(rule) => Some(allowed(format!("policy {rule}"))),
+            Saying::Silent if ask.is_ordinary => Some(allowed(by_access())),
             Saying::Silent if let Some(who) = self.given_before(ask) => Some(allowed(who)),
             Saying::Silent if self.access == Access::Unconfined => Some(allowed(by_access())),
             Saying::Silent if attended => None,

@@ -32,6 +32,9 @@ pub struct Ask {
     pub always: Vec<String>,
     /// True where the patterns do not show all that would be done: redirections, substitutions.
     pub is_opaque: bool,
+    /// True where the access alone lets it through, and it is asked only so that a policy which names
+    /// its kind can deny it or have somebody asked: reads, and edits inside the workspace.
+    pub is_ordinary: bool,
     /// What a person needs to decide: shown, journaled, never judged.
     pub detail: Value,
 }
