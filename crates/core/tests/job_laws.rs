@@ -1,5 +1,4 @@
 //! Laws of the job machine, and its whole Stage × Input table as one snapshot.
-#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
 
 mod lives;
 

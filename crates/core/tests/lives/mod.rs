@@ -8,7 +8,7 @@ use dcli_core::fact::{InteractionKind, InteractionOutcome};
 use dcli_core::failure::Failure;
 use dcli_core::interaction::Decision;
 use dcli_core::job::event::{
-    BackendEnded, BackendStarted, Created, Event, JournalLine, SCHEMA_VERSION, WorkerIdentity,
+    BackendStarted, Created, Event, JournalLine, SCHEMA_VERSION, WorkerIdentity,
 };
 use dcli_core::job::id::{JobId, RepoKey};
 use dcli_core::job::machine::{Effect, Input, Job};
@@ -17,7 +17,7 @@ use dcli_core::job::verdict::{Conclusion, Loss};
 use dcli_core::outcome::Limit;
 use serde_json::json;
 
-pub const AT: &str = "2026-11-30T19:04:00.000Z";
+pub(crate) const AT: &str = "2026-11-30T19:04:00.000Z";
 
 fn created() -> Created {
     let job_id = JobId::new("20261130T190400Z", [1; 8]).unwrap();
@@ -51,11 +51,11 @@ fn worker() -> Input {
     Input::WorkerStarted(WorkerIdentity { pid: 7, start_time: 1, boot_id, pid_namespace: 2 })
 }
 
-pub fn started() -> Input {
+pub(crate) fn started() -> Input {
     begun(false)
 }
 
-pub fn begun(is_server: bool) -> Input {
+pub(crate) fn begun(is_server: bool) -> Input {
     Input::BackendStarted(Box::new(BackendStarted {
         backend_pid: Some(8),
         backend_version: Some("1.2.3".into()),
@@ -65,7 +65,11 @@ pub fn begun(is_server: bool) -> Input {
     }))
 }
 
-pub fn conclusion(status: Status, failure: Option<FailureClass>, bytes: Option<u64>) -> Input {
+pub(crate) fn conclusion(
+    status: Status,
+    failure: Option<FailureClass>,
+    bytes: Option<u64>,
+) -> Input {
     Input::Concluded(Box::new(Conclusion {
         status,
         failure: failure.map(|class| Failure::seen(class, "as seen".into())),
@@ -78,7 +82,7 @@ pub fn conclusion(status: Status, failure: Option<FailureClass>, bytes: Option<u
     }))
 }
 
-pub fn gone(result_bytes: Option<u64>, alive: bool) -> Input {
+pub(crate) fn gone(result_bytes: Option<u64>, alive: bool) -> Input {
     let survivor = || SurvivorReport { pid: 9, start_time: 1, comm: "sh".into() };
     let survivors = Some(alive.then(survivor).into_iter().collect());
     let reason = "the worker died".to_owned();
@@ -92,22 +96,22 @@ pub fn gone(result_bytes: Option<u64>, alive: bool) -> Input {
     }))
 }
 
-pub fn cancel() -> Input {
+pub(crate) fn cancel() -> Input {
     Input::CancelAsked { by: "user".into() }
 }
 
-pub fn ended() -> Input {
+pub(crate) fn ended() -> Input {
     Input::BackendEnded(Box::default())
 }
 
-pub fn asked(id: &str) -> Input {
+pub(crate) fn asked(id: &str) -> Input {
     let detail = json!({"permission": "bash", "patterns": ["git push"]});
     let outcome = Some(InteractionOutcome::AwaitingAuthorizedResponder);
     let kind = InteractionKind::Permission;
     Input::InteractionPending { interaction_id: id.into(), kind, detail, outcome }
 }
 
-pub fn resolved(id: &str, decision: Decision) -> Input {
+pub(crate) fn resolved(id: &str, decision: Decision) -> Input {
     Input::InteractionResolved {
         interaction_id: id.into(),
         outcome: InteractionOutcome::AwaitingAuthorizedResponder,
@@ -116,12 +120,12 @@ pub fn resolved(id: &str, decision: Decision) -> Input {
     }
 }
 
-pub fn state() -> Input {
+pub(crate) fn state() -> Input {
     Input::BackendState(json!({"schema_version": 1}))
 }
 
 /// Ways through a job's life, by name.
-pub fn ways() -> Vec<(&'static str, Vec<Input>)> {
+pub(crate) fn ways() -> Vec<(&'static str, Vec<Input>)> {
     let made = || Input::AttemptMade { attempt_id: "a".into() };
     let launching = || vec![worker(), Input::PlaceTaken, made()];
     let working = || [launching(), vec![started()]].concat();
@@ -151,7 +155,7 @@ pub fn ways() -> Vec<(&'static str, Vec<Input>)> {
     ]
 }
 
-pub fn inputs() -> Vec<(&'static str, Input)> {
+pub(crate) fn inputs() -> Vec<(&'static str, Input)> {
     let refused = Failure::seen(FailureClass::WorkerLaunch, "no init".into());
     vec![
         ("worker started", worker()),
@@ -183,16 +187,16 @@ pub fn inputs() -> Vec<(&'static str, Input)> {
     ]
 }
 
-pub fn job() -> (Job, Vec<JournalLine>) {
+pub(crate) fn job() -> (Job, Vec<JournalLine>) {
     let (job, event) = Job::new(AT, created());
     (job, vec![line(1, event)])
 }
 
-pub fn line(seq: u64, event: Event) -> JournalLine {
+pub(crate) fn line(seq: u64, event: Event) -> JournalLine {
     JournalLine { schema_version: SCHEMA_VERSION, seq, at: AT.into(), event }
 }
 
-pub fn walk(inputs: &[Input]) -> (Job, Vec<JournalLine>) {
+pub(crate) fn walk(inputs: &[Input]) -> (Job, Vec<JournalLine>) {
     let (mut job, mut journal) = job();
     for input in inputs {
         for effect in job.step(AT, input.clone()).unwrap_or_default() {
