@@ -1,10 +1,8 @@
 //! Real CLIs as jobs: handed over, waited for, read, listed, followed, looked into, removed.
 
 #![expect(clippy::unwrap_used, reason = "a fixture that fails ends its test")]
-#![expect(clippy::panic, reason = "an answer that cannot be read ends its test")]
 
 use std::path::Path;
-use std::process::Command;
 
 use dcli_core::schema::find;
 use dcli_testkit::clis::CliId;
@@ -14,6 +12,7 @@ use serde_json::Value;
 
 use super::case::Case;
 use super::pool::{self, Cell};
+use super::said::{over, say, with_prompt};
 use super::scene::Scene;
 
 const ANSWER: &str = "the answer of a job\nin two lines";
@@ -33,30 +32,6 @@ fn every_cli_goes_through_the_verbs_as_a_job() {
 
 fn is_main(id: CliId) -> bool {
     matches!(id, CliId::Claude197 | CliId::Claude332 | CliId::Codex)
-}
-
-/// What a command answered.
-#[derive(Debug)]
-struct Said {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-fn say(mut command: Command) -> Said {
-    let output = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-}
-
-impl Said {
-    /// The whole output, as one value of a shape.
-    fn json(&self, shape: &str) -> Value {
-        assert_eq!(self.code, Some(0), "{self:#?}");
-        let value = serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{self:#?}"));
-        check(&find(shape).unwrap().schema(), &value).unwrap();
-        value
-    }
 }
 
 /// A shell command and a text, for each of three runs: one-shot, in the background, in the
@@ -121,17 +96,6 @@ fn submit(scene: &Scene) -> String {
     let submitted = say(with_prompt(command)).json("submit");
     assert_eq!((&submitted["group"], &submitted["label"]), (&"night".into(), &"the first".into()));
     submitted["job_id"].as_str().unwrap().to_owned()
-}
-
-fn with_prompt(mut command: Command) -> Command {
-    command.arg("do as the script says");
-    command
-}
-
-fn over(scene: &Scene, words: &[&str]) -> Said {
-    let mut command = scene.dcli();
-    command.args(words);
-    say(command)
 }
 
 fn read(scene: &Scene, id: &str) {

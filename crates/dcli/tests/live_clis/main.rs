@@ -9,5 +9,6 @@ mod containment;
 mod failures;
 mod jobs;
 mod pool;
+mod said;
 mod scene;
 mod second_figure;

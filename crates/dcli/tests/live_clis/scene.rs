@@ -93,7 +93,7 @@ impl Scene {
         command.args([verb, "--backend", self.case.id().backend(), "--access", access]);
         command.arg("--cwd").arg(self.room.work()).arg("--command").arg(program);
         let mark = format!("{}={}", self.marker.name(), self.marker.value());
-        command.args(["--env", &mark]).args(self.model_args());
+        command.args(["--env", &mark]).args(self.model_args(verb));
         command
     }
 
@@ -110,11 +110,13 @@ impl Scene {
     }
 
     /// The model by dcli's own option, the rest as extra arguments.
-    fn model_args(&self) -> Vec<String> {
+    /// A title saves opencode's own request for one; a job's server is given it otherwise.
+    fn model_args(&self, verb: &str) -> Vec<String> {
         let given = self.case.cli.model_args(&self.server, Retries::None);
         let names_model = |word: &String| ["-m", "--model", MODEL].contains(&word.as_str());
         let (model, extra): (Vec<_>, Vec<_>) = given.into_iter().partition(names_model);
-        let title = if self.case.id() == CliId::Opencode { &["--title", "t"][..] } else { &[] };
+        let has_title = self.case.id() == CliId::Opencode && verb == "exec";
+        let title = if has_title { &["--title", "t"][..] } else { &[] };
         let extra = extra.into_iter().chain(title.iter().map(|word| (*word).to_owned()));
         let mut args: Vec<String> = extra.map(|word| format!("--extra-arg={word}")).collect();
         if !model.is_empty() {
