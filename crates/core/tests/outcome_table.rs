@@ -133,3 +133,19 @@ fn output_without_proof_is_cut_and_silence_is_no_result() {
     row(&exit, &blank, ErrorCode::ExecutorNoResult, NoResult);
     row(&exit, &Scan { result: None, ..good() }, ErrorCode::ExecutorNoResult, NoResult);
 }
+
+#[test]
+fn a_settled_session_is_judged_by_its_records_and_a_server_that_exits_by_itself_has_failed() {
+    use FailureClass::{BackendExecutionFailed, NoResult, PermissionOrSandbox};
+    let verdict = judged(&Ending::Settled, &good());
+    assert!(verdict.status == Status::Ok && verdict.warnings.is_empty(), "{verdict:?}");
+    row(&Ending::Settled, &silent(), ErrorCode::ExecutorNoResult, NoResult);
+    let denied = Scan { permission_denied: Some("asked".into()), ..silent() };
+    row(&Ending::Settled, &denied, ErrorCode::ExecutorPermissionDenied, PermissionOrSandbox);
+    let around = Surroundings { is_server: true, ..Surroundings::default() };
+    for code in [0, 3] {
+        let verdict = conclude(&Ending::Exited(code), &silent(), &around);
+        assert_eq!(verdict.error.unwrap().1.class, BackendExecutionFailed);
+    }
+    assert_eq!(conclude(&Ending::Exited(0), &good(), &around).status, Status::Ok);
+}
