@@ -46,9 +46,7 @@ impl Log {
         let taken = &bytes[..bytes.len().min(room)];
         self.room = self.room.map(|room| room - taken.len());
         stream.push(taken, &mut self.ready);
-        if taken.len() < bytes.len()
-            && self.stream.take().is_some()
-        {
+        if taken.len() < bytes.len() && self.stream.take().is_some() {
             // What was held back may be the first half of a secret, and is left out.
             self.ready.extend_from_slice(FULL);
         }

@@ -11,6 +11,7 @@ mod interactions;
 mod jobs;
 mod opencode_asks;
 mod opencode_crowd;
+mod opencode_killed;
 mod opencode_secret;
 mod pool;
 mod said;
