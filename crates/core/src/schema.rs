@@ -13,7 +13,9 @@ use crate::capability::{Capabilities, CapabilityList};
 use crate::doctor::DoctorReport;
 use crate::envelope::ResultEnvelope;
 use crate::fact::FactLine;
-use crate::job::answer::{CleanupReport, DebugBundle, JobReport, Listing, Submitted};
+use crate::job::answer::{
+    CleanupReport, DebugBundle, InteractionListing, JobReport, Listing, Responded, Submitted,
+};
 use crate::job::status::Status;
 use crate::report::{BackendsReport, ErrorReport, EventLine, SchemaEntry, SchemasReport};
 use crate::setting::ConfigReport;
@@ -44,8 +46,10 @@ pub const SHAPES: &[Shape] = &[
     shape::<ErrorReport>("error", "every command but exec, with --json, where it has no answer"),
     shape::<EventLine>("event", "one line of dcli exec --events"),
     shape::<FactLine>("fact", "one fact: a line of facts.jsonl and of dcli tail --json"),
+    shape::<InteractionListing>("interactions", "dcli interactions --json"),
     shape::<JobReport>("job", "dcli run, status, cancel, and wait for one job, with --json"),
     shape::<Listing>("jobs", "dcli list, and wait for several jobs, with --json"),
+    shape::<Responded>("respond", "dcli respond --json"),
     shape::<SchemasReport>("schemas", "dcli schema --json"),
     shape::<Status>("status", "status.json of a job"),
     shape::<Submitted>("submit", "dcli submit --json"),

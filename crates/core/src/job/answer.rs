@@ -8,6 +8,7 @@ use super::id::{GroupName, JobId, Label};
 use super::state::JobState;
 use super::status::Status;
 use crate::envelope::ResultEnvelope;
+use crate::interaction::Interaction;
 
 /// The version of every shape in this module.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -44,6 +45,38 @@ pub struct Listing {
     pub schema_version: u32,
     /// `list`: newest first. `wait`: in order of creation.
     pub jobs: Vec<Status>,
+}
+
+/// One interaction, and the job that it is of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobInteraction {
+    /// The job.
+    pub job_id: JobId,
+    /// What it asks; its keys stand beside `job_id`.
+    #[serde(flatten)]
+    pub interaction: Interaction,
+}
+
+/// What jobs ask.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InteractionListing {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The job that was named; `null`: the running jobs of a repository, or of all.
+    pub job_id: Option<JobId>,
+    /// Of one job: the open ones first, then those that are decided. Of several: by job, newest first.
+    pub interactions: Vec<JobInteraction>,
+}
+
+/// An answer that a job's record has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Responded {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The job.
+    pub job_id: JobId,
+    /// What it asked, as it was decided.
+    pub interaction: Interaction,
 }
 
 /// What a clean-up did, or would do.

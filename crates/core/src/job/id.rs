@@ -29,6 +29,9 @@ pub enum NameError {
     /// Not a label.
     #[error("{0:?} is not a label: 1 to 200 characters, none of them a control character")]
     Label(String),
+    /// Not an interaction id.
+    #[error("{0:?} is not an interaction id: i1, i2, … as 'dcli interactions' lists them")]
+    Interaction(String),
 }
 
 macro_rules! name {
@@ -96,6 +99,10 @@ name! {
     /// A caller's own words for one job.
     Label, Label, is_label
 }
+name! {
+    /// One interaction of a job: `i1`, `i2`, … in the order in which the job asked.
+    InteractionId, Interaction, is_interaction
+}
 
 impl JobId {
     /// A new id.
@@ -149,6 +156,13 @@ fn is_label(text: &str) -> bool {
     (1..=LABEL_CHARS).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }
 
+fn is_interaction(text: &str) -> bool {
+    let number = text.strip_prefix('i').unwrap_or_default();
+    (1..=6).contains(&number.len())
+        && !number.starts_with('0')
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,5 +210,15 @@ mod tests {
         assert!("größer: fix #12".parse::<Label>().is_ok());
         assert!("a\nb".parse::<Label>().is_err());
         assert!("".parse::<Label>().is_err());
+    }
+
+    #[test]
+    fn an_interaction_is_named_by_its_number() {
+        for good in ["i1", "i10", "i999999"] {
+            assert!(good.parse::<InteractionId>().is_ok(), "{good}");
+        }
+        for bad in ["", "i", "i0", "i01", "1", "I1", "i1000000", "i1 ", "i-1", "i1/../x", "i²"] {
+            assert!(bad.parse::<InteractionId>().is_err(), "{bad}");
+        }
     }
 }

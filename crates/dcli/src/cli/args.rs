@@ -9,6 +9,7 @@ use dcli_contain::Requirement;
 use dcli_core::executor::access::Access;
 use dcli_core::job::id::GroupName;
 
+use super::args_of_answers::{Answering, Interactions, Respond};
 use super::args_of_jobs::{Cancel, Cleanup, Debug, List, Read, Run, Status, Submit, Tail, Wait};
 
 /// Runs coding CLIs for you: contained, bounded, and truthful about the outcome.
@@ -43,6 +44,10 @@ pub(super) enum Command {
     Tail(Tail),
     /// Print everything about a job as one redacted JSON object.
     Debug(Debug),
+    /// List what jobs ask, and how each is answered.
+    Interactions(Interactions),
+    /// Answer what a job asks, and see that its worker took the answer.
+    Respond(Respond),
     /// End a job, and see that it ended.
     Cancel(Cancel),
     /// Remove jobs that have ended, with all that belongs to them.
@@ -122,9 +127,17 @@ pub(super) struct Ask {
     /// Count the run in this group too: caps per group hold for all runs of it.
     #[arg(long, value_name = "NAME")]
     pub group: Option<GroupName>,
+    #[command(flatten)]
+    pub answering: Answering,
 }
 
+// Nobody can answer a run that is no job: it is told so, and shown no options for it.
 #[derive(Debug, Args)]
+#[command(mut_arg("attended", |arg| arg.hide(true)))]
+#[command(mut_arg("allow", |arg| arg.hide(true)))]
+#[command(mut_arg("ask", |arg| arg.hide(true)))]
+#[command(mut_arg("deny", |arg| arg.hide(true)))]
+#[command(mut_arg("isolated_state", |arg| arg.hide(true)))]
 pub(super) struct Exec {
     #[command(flatten)]
     pub ask: Ask,

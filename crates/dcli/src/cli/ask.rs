@@ -9,6 +9,7 @@ use dcli_core::executor::controls::Wish;
 use dcli_core::executor::{Executor, Source};
 use dcli_core::fact::Warning;
 use dcli_core::gate::{Choice, Layer};
+use dcli_core::interaction::Terms;
 use dcli_core::job::id::GroupName;
 
 use super::args::Ask;
@@ -27,6 +28,8 @@ pub(super) struct Asked {
     pub limits: Limits,
     pub request: Request,
     pub warning: Option<Warning>,
+    /// What the configuration says about answers to such a run, where it is a job.
+    pub configured: Terms,
 }
 
 fn invalid(message: impl std::fmt::Display) -> Refused {
@@ -74,8 +77,9 @@ pub(super) fn asked(args: Ask, backend: Option<&str>) -> Result<Asked, Refused> 
         Refused(ErrorCode::ExecutorUnavailable, format!("{error}; nothing was started"))
     })?;
     let (host, limits) = configured(&entry, &policy, &user, args.group.clone());
+    let configured = policy.interactions(&user).terms(&executor.record, args.access);
     let request = request(args, executor, chosen_by, (cwd, prompt.text, &policy));
-    Ok(Asked { entry, host, limits, request, warning: prompt.warning })
+    Ok(Asked { entry, host, limits, request, warning: prompt.warning, configured })
 }
 
 /// A run that nobody settled is no fault of this one, and its caller may want to know.
@@ -158,6 +162,8 @@ fn request(
         extra_args: args.extra_arg,
         command: args.command,
         containment: args.containment.unwrap_or_default(),
+        isolated_state: args.answering.isolated_state,
+        terms: args.answering.terms(),
         ..Request::new(executor, prompt, cwd)
     }
 }

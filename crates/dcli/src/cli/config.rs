@@ -4,13 +4,17 @@ use std::path::PathBuf;
 
 use dcli_core::exit::FailureClass;
 use dcli_core::report::ErrorReport;
-use dcli_core::setting::ConfigReport;
+use dcli_core::setting::{ConfigReport, SetBy, Setting};
 use serde_json::Value;
 
 use super::answer;
 use super::args::Config;
 use crate::config;
 use crate::report::table::Table;
+
+/// What the settings of answers do not do.
+const NOTE: &str = "\ninteractions.* hold for jobs of backends that can be answered while they work \
+                    ('dcli capabilities'); others run as if they were not there\n";
 
 /// Runs the subcommand; its answer is the exit code.
 pub(super) fn run(args: &Config) -> u8 {
@@ -51,7 +55,10 @@ fn text(report: &ConfigReport) -> String {
         let (value, set_in) = (shown(&setting.value), setting.set_in.join(", "));
         settings.row([setting.key.as_str(), &value, setting.set_by.name(), &set_in]);
     }
-    format!("{}\n{}", places.text(), settings.text())
+    let is_set = |setting: &Setting| setting.set_by != SetBy::Default;
+    let mut answers = report.settings.iter().filter(|s| s.key.starts_with("interactions."));
+    let note = if answers.any(is_set) { NOTE } else { "" };
+    format!("{}\n{}{note}", places.text(), settings.text())
 }
 
 fn shown(value: &Value) -> String {

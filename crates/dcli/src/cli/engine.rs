@@ -2,6 +2,7 @@
 
 use dcli_contain::Entry;
 use dcli_core::exit::FailureClass;
+use dcli_core::interaction::Terms;
 use dcli_core::job::state::Mode;
 use dcli_core::report::ErrorReport;
 
@@ -39,8 +40,9 @@ pub(super) fn spec(job: Job, backend: Option<&str>) -> Result<(Engine, Spec), Er
             .hint("no job was created; use --mode run with --access workspace"));
     }
     let group = job.ask.group.clone();
-    let Asked { entry, host, limits, request, warning } =
+    let Asked { entry, host, limits, mut request, warning, configured } =
         asked(job.ask, backend).map_err(refusal)?;
+    request.terms = with_defaults(request.terms, configured);
     let engine = Engine::new(entry).map_err(|error| error.report())?;
     let spec = Spec {
         mode: Mode::Run,
@@ -51,6 +53,14 @@ pub(super) fn spec(job: Job, backend: Option<&str>) -> Result<(Engine, Spec), Er
         ..Spec::new(request)
     };
     Ok((engine.with_host(host).with_limits(limits), spec))
+}
+
+/// The rules of both hold; how long somebody is waited for is what was asked for, if it was.
+fn with_defaults(given: Terms, configured: Terms) -> Terms {
+    Terms {
+        attended: given.attended.or(configured.attended),
+        policy: given.policy.and(configured.policy),
+    }
 }
 
 /// The same words as in an envelope, where a job was asked for.

@@ -3,12 +3,24 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dcli_core::fact::FactLine;
+use dcli_core::fact::{Fact, FactLine};
 
 use super::progress::Progress;
 use super::signals;
 use crate::exec::Hooks;
 use crate::report::human::say;
+use crate::report::interaction::words;
+
+/// What is said of a fact to whoever looks: that the run waits for somebody. Which job it is, the
+/// command knows that is named.
+fn waits(fact: &Fact) -> Option<String> {
+    let Fact::InteractionPending { interaction_id, kind, detail, outcome: Some(_) } = fact else {
+        return None;
+    };
+    let what = words(*kind, detail);
+    let how = "'dcli interactions' lists it, with the command that answers";
+    Some(format!("dcli: the job waits for an answer: {interaction_id} {what}; {how}"))
+}
 
 /// A run that this process follows.
 pub(super) struct Following {
@@ -25,6 +37,9 @@ impl Following {
         let hooks = Hooks {
             on_fact: Some(Arc::new(move |fact| {
                 line.fact(&fact.fact);
+                if let Some(waits) = waits(&fact.fact) {
+                    line.say(&waits);
+                }
                 on_fact(fact);
             })),
             ..Hooks::default()

@@ -2,6 +2,7 @@
 
 mod answer;
 mod args;
+mod args_of_answers;
 mod args_of_jobs;
 mod ask;
 mod backends;
@@ -17,11 +18,13 @@ mod engine;
 mod events;
 mod exec;
 mod following;
+mod interactions;
 mod list;
 mod man;
 mod progress;
 mod prompt;
 mod read;
+mod respond;
 mod run;
 mod schema;
 mod signals;
@@ -30,6 +33,7 @@ mod submit;
 mod suggest;
 mod tail;
 mod wait;
+mod waiting;
 mod worker;
 
 use std::ffi::OsString;
@@ -65,6 +69,10 @@ pub fn main() -> ExitCode {
         Command::List(list) => list::run(&list, cli.backend.as_deref()),
         Command::Tail(tail) => tail::run(&tail),
         Command::Debug(debug) => debug::run(&debug),
+        Command::Interactions(interactions) => {
+            interactions::run(&interactions, cli.backend.as_deref())
+        }
+        Command::Respond(respond) => respond::run(respond),
         Command::Cancel(cancel) => cancel::run(&cancel),
         Command::Cleanup(cleanup) => cleanup::run(&cleanup, cli.backend.as_deref()),
         Command::Backends(backends) => backends::run(&backends),

@@ -11,7 +11,7 @@ use dcli_core::job::state::JobState;
 use dcli_core::job::status::Status;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::report::human::{count, printable};
+use crate::report::human::{count, printable, say};
 use crate::report::job::took;
 
 /// The longest description of what the agent is doing, in characters.
@@ -69,11 +69,23 @@ impl Progress {
         }
     }
 
+    /// Says something that stays, above the line.
+    pub(super) fn say(&self, message: &str) {
+        above(self.bar.as_ref(), message);
+    }
+
     /// Takes the line away.
     pub(super) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+fn above(bar: Option<&ProgressBar>, message: &str) {
+    match bar {
+        Some(bar) => bar.suspend(|| say(message)),
+        None => say(message),
     }
 }
 
@@ -114,6 +126,11 @@ impl Waiting {
             let id = &status.job_id;
             known.last = format!("{id} {} · {}", status.phase.name(), took(status));
         });
+    }
+
+    /// Says something that stays, above the line.
+    pub(super) fn say(&self, message: &str) {
+        above(self.bar.as_ref(), message);
     }
 
     /// Takes in what the backend of the one job does.

@@ -11,6 +11,7 @@ use super::answer::{self, of_all_backends};
 use super::args_of_jobs::Wait;
 use super::engine::engine;
 use super::progress::Waiting;
+use super::waiting::Told;
 use crate::job::{Engine, Until, Waited, Which, status, tail, wait};
 use crate::report::human::say;
 use crate::report::job;
@@ -27,7 +28,13 @@ pub(super) fn run(args: &Wait, backend: Option<&str>) -> u8 {
         {
             follow(&engine, one, &line);
         }
-        let waited = wait(&engine, &which, until, args.timeout_sec, |status| line.take(status));
+        let mut told = Told::default();
+        let waited = wait(&engine, &which, until, args.timeout_sec, |status| {
+            line.take(status);
+            if !args.json {
+                told.news(status).iter().for_each(|news| line.say(news));
+            }
+        });
         line.end();
         waited.map(|waited| (engine, waited)).map_err(|error| error.report())
     });

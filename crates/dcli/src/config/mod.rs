@@ -1,5 +1,6 @@
 //! Configuration: the user's file and records, and where the project's policy is.
 
+mod interactions;
 mod limits;
 mod policy;
 mod report;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use dcli_core::executor::{Catalogue, RecordError, Source};
 use thiserror::Error;
 
+pub use interactions::Interactions;
 pub use limits::Limits;
 pub use policy::Policy;
 pub use report::report;

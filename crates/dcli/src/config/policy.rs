@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use dcli_core::executor::access::Access;
 use dcli_core::gate::{Budget, Choice, Preferences, Rule};
+use dcli_core::interaction::Rule as Permission;
 use serde::Deserialize;
 
-use super::{DEFAULT_EXECUTOR, Limits, User, limits};
+use super::interactions::add;
+use super::{DEFAULT_EXECUTOR, Interactions, Limits, User, limits};
 
 /// The project's policy: `.dcli/policy.json`, key `delegation`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +30,10 @@ pub struct Policy {
     pub max_jobs: Option<u32>,
     /// What all runs of a day, and of a group, may take.
     pub budget: Budget,
+    /// What somebody has to be asked about.
+    pub ask: Vec<Permission>,
+    /// What may not be done.
+    pub deny: Vec<Permission>,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +60,10 @@ struct Delegation {
     max_concurrent: Option<f64>,
     max_invocations_per_group: Option<f64>,
     max_tokens_per_group: Option<f64>,
+    #[serde(default)]
+    ask: Vec<Permission>,
+    #[serde(default)]
+    deny: Vec<Permission>,
 }
 
 impl Delegation {
@@ -103,6 +113,8 @@ impl Policy {
             startup_timeout_sec: written.startup_timeout_sec,
             read_only: written.read_only,
             max_jobs: limits::places("delegation.max_jobs", written.max_jobs)?,
+            ask: written.ask,
+            deny: written.deny,
         })
     }
 
@@ -120,7 +132,13 @@ impl Policy {
             }
             (inner, outer) => inner.or(outer),
         };
+        let both = |mut inner: Vec<Permission>, outer: &[Permission]| {
+            add(&mut inner, outer);
+            inner
+        };
         Self {
+            ask: both(self.ask, &outer.ask),
+            deny: both(self.deny, &outer.deny),
             allowed_backends,
             default_backend: self.default_backend.or(outer.default_backend),
             hard_timeout_sec: stricter(self.hard_timeout_sec, outer.hard_timeout_sec),
@@ -145,6 +163,12 @@ impl Policy {
     #[must_use]
     pub fn limits(&self, user: &User) -> Limits {
         user.limits.clone().with_at_most(self.max_jobs)
+    }
+
+    /// What answers by itself here, and how long somebody is waited for: the user's word, tightened.
+    #[must_use]
+    pub fn interactions(&self, user: &User) -> Interactions {
+        user.interactions.clone().tightened_by(&self.ask, &self.deny)
     }
 
     /// Which executor is used, and which layer said so.
@@ -256,6 +280,24 @@ mod tests {
             assert_eq!(limit(&budget, Rule::MaxTokensPerGroup), Some(7.0));
             assert_eq!(policy.limits(&user).max_jobs, 3);
         }
+    }
+
+    #[test]
+    fn a_policy_asks_and_denies_more_and_allows_nothing() {
+        let user = User::from_toml(
+            "[interactions]\nallow = ['bash']\ndeny = ['webfetch']",
+            Path::new("c"),
+        );
+        let inner = policy(r#"{"delegation": {"deny": ["bash:rm *"]}}"#).unwrap();
+        let outer = policy(r#"{"delegation": {"ask": ["edit"], "deny": ["bash:rm *"]}}"#).unwrap();
+        let both = inner.tightened_by(outer).interactions(&user.unwrap());
+        let shown =
+            |rules: &[Permission]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(shown(&both.allow), ["bash"]);
+        assert_eq!(shown(&both.ask), ["edit"]);
+        assert_eq!(shown(&both.deny), ["webfetch", "bash:rm *"]);
+        assert!(policy(r#"{"delegation": {"allow": ["bash"]}}"#).unwrap_err().contains("allow"));
+        assert!(policy(r#"{"delegation": {"deny": ["rm -rf"]}}"#).unwrap_err().contains("NAME"));
     }
 
     #[test]

@@ -42,12 +42,17 @@ fn values(user: &User, policy: &Policy) -> Vec<(String, Value)> {
         .backend
         .keys()
         .map(|id| (format!("limits.backend.{id}"), Value::from(limits.of_backend(id))));
+    let answers = policy.interactions(user);
     let time = |limit: Option<f64>| limit.map_or(Value::Null, number);
     let single = [
         ("allowed_backends", json!(allowed(user, policy))),
         ("executor", policy.choose(user, None).executor_id.into()),
         ("hard_timeout_sec", time(policy.hard_timeout_sec)),
         ("idle_timeout_sec", time(policy.idle_timeout_sec)),
+        ("interactions.allow", json!(answers.allow)),
+        ("interactions.ask", json!(answers.ask)),
+        ("interactions.attended_sec", time(answers.attended_sec)),
+        ("interactions.deny", json!(answers.deny)),
         ("limits.max_depth", limits.max_depth.into()),
         ("limits.max_descendants", limits.max_descendants.into()),
         ("limits.max_jobs", limits.max_jobs.into()),
@@ -99,6 +104,10 @@ impl Written {
         let projects = self.policies_with(&key);
         let users = self.user_with(&key);
         let (set_by, set_in) = match (projects.is_empty(), users) {
+            // Rules of both hold side by side.
+            (false, users) if value != *elsewhere && key.starts_with("interactions.") => {
+                (SetBy::Project, projects.into_iter().chain(users).collect())
+            }
             (false, _) if value != *elsewhere => (SetBy::Project, projects),
             (_, Some(file)) => (SetBy::User, vec![file]),
             (_, None) => (SetBy::Default, Vec::new()),

@@ -6,7 +6,7 @@ use std::path::Path;
 use dcli_core::gate::{Budget, Rule};
 use serde::Deserialize;
 
-use super::Limits;
+use super::{Interactions, Limits};
 
 /// The user's `config.toml`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,6 +19,8 @@ pub struct User {
     pub budget: Budget,
     /// `[limits]`: what runs at the same time.
     pub limits: Limits,
+    /// `[interactions]`: what answers by itself, and how long somebody is waited for.
+    pub interactions: Interactions,
 }
 
 /// The file as it is written.
@@ -31,6 +33,8 @@ struct UserFile {
     caps: BTreeMap<Rule, f64>,
     #[serde(default)]
     limits: Limits,
+    #[serde(default)]
+    interactions: Interactions,
 }
 
 impl User {
@@ -42,16 +46,18 @@ impl User {
         let file: UserFile =
             toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
         file.limits.check()?;
+        file.interactions.check()?;
         let set_in = path.display().to_string();
-        let caps = file.caps.into_iter();
-        let budget = caps
-            .into_iter()
+        let budget = file
+            .caps
+            .iter()
+            .map(|(rule, number)| (*rule, *number))
             .try_fold(Budget::default(), |budget, (rule, number)| {
                 budget.with(rule, number, &set_in)
             })
             .map_err(|error| format!("caps.{error}"))?;
-        let (executor, allowed_backends) = (file.executor, file.allowed_backends);
-        Ok(Self { executor, allowed_backends, budget, limits: file.limits })
+        let UserFile { executor, allowed_backends, limits, interactions, .. } = file;
+        Ok(Self { executor, allowed_backends, budget, limits, interactions })
     }
 
     /// Whether the user's file allows `id`.

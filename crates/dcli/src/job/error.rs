@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dcli_core::envelope::ErrorCode;
 use dcli_core::exit::{FailureClass, NOT_FOUND, NOT_TERMINAL};
-use dcli_core::job::id::JobId;
+use dcli_core::job::id::{InteractionId, JobId};
 use dcli_core::job::state::JobState;
 use dcli_core::job::status::Status;
 use dcli_core::report::ErrorReport;
@@ -48,6 +48,28 @@ pub enum JobError {
     NotDone {
         /// How it ended.
         status: Box<Status>,
+    },
+    /// The job never asked that.
+    #[error("job {id} has no interaction {interaction}")]
+    NoInteraction {
+        /// Which.
+        id: JobId,
+        /// What it is said to have asked.
+        interaction: InteractionId,
+    },
+    /// Nobody can answer it, or not from here.
+    #[error("{message}")]
+    Unanswerable {
+        /// Why not.
+        message: String,
+    },
+    /// An answer is there, and the job's worker has not taken it yet.
+    #[error("the answer to {interaction} of job {id} was handed over, and is not taken yet")]
+    Untaken {
+        /// Which.
+        id: JobId,
+        /// What it answers.
+        interaction: String,
     },
     /// A group without jobs.
     #[error("{message}")]
@@ -208,6 +230,17 @@ impl JobError {
             Self::NotTerminal { id, .. } => {
                 let report = ErrorReport::of_code("not_terminal", NOT_TERMINAL, message);
                 report.hint(format!("wait for it with 'dcli wait {id}'"))
+            }
+            Self::NoInteraction { id, .. } => {
+                let report = ErrorReport::of_code("not_found", NOT_FOUND, message);
+                report.hint(format!("see 'dcli interactions {id}'"))
+            }
+            Self::Unanswerable { .. } => class(FailureClass::PermissionOrSandbox)
+                .coded("not_answerable")
+                .hint("nothing was done; see 'dcli interactions'"),
+            Self::Untaken { id, .. } => {
+                let report = ErrorReport::of_code("not_taken", NOT_TERMINAL, message);
+                report.hint(format!("see 'dcli interactions {id}'"))
             }
             Self::NoResult { id, .. } => class(FailureClass::NoResult).hint(format!(
                 "see 'dcli status {id}', and what its backend did with 'dcli tail {id}'"

@@ -20,7 +20,7 @@ use crate::store::job_dir::JobDir;
 use crate::store::{groups, jobs};
 
 /// Between two looks for workers that died.
-const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 /// Which jobs are waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,7 +175,7 @@ fn select(engine: &Engine, which: &Which) -> Result<Vec<JobDir>, JobError> {
 }
 
 /// Wakes whoever waits when a record was replaced; without inotify, whoever waits looks by itself.
-struct Wake {
+pub(super) struct Wake {
     events: Option<OwnedFd>,
 }
 
@@ -183,11 +183,12 @@ struct Wake {
 const UNWOKEN: Duration = Duration::from_millis(50);
 
 impl Wake {
-    fn new(dirs: &[JobDir]) -> Self {
+    pub(super) fn new(dirs: &[JobDir]) -> Self {
         Self { events: watch(dirs).ok() }
     }
 
-    fn sleep(&mut self, most: Duration) {
+    /// Until something changed, or `most` at the most.
+    pub(super) fn sleep(&mut self, most: Duration) {
         let Some(events) = &self.events else {
             std::thread::sleep(most.min(UNWOKEN));
             return;

@@ -1,42 +1,58 @@
-//! Watches for the file by which another process asks a job to end.
+//! Watches for the files by which other processes ask a job to end, and answer what it asks.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::exec::Cancel;
-use crate::store::job_dir::JobDir;
+use super::inbox::Inbox;
+use super::keeper::Keeper;
+use crate::exec::Hooks;
+use crate::store::root::WritableRoot;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
+/// What the looking thread needs: it reads an answer and a status.
+const STACK: usize = 512 * 1024;
 
 /// Looks until it is dropped.
-pub(super) struct CancelWatch {
+pub(super) struct Watch {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl CancelWatch {
-    /// Asks `cancel` once when somebody asked for the job's end.
-    pub(super) fn new(dir: JobDir, cancel: Cancel) -> Self {
+impl Watch {
+    /// Asks for the job's end once when somebody wants it, and hands over every answer, for as long
+    /// as nobody wants the end. Nobody answers a job that is not attended.
+    pub(super) fn new(
+        keeper: &Arc<Mutex<Keeper>>,
+        root: &WritableRoot,
+        hooks: &Hooks,
+        is_attended: bool,
+    ) -> Self {
+        let dir = keeper.lock().unwrap_or_else(PoisonError::into_inner).writer.dir().clone();
+        let inbox = is_attended.then(|| Inbox::open(Arc::clone(keeper), root.clone(), hooks));
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
+        let cancel = hooks.cancel.clone();
         let look = move || {
             while !seen.load(Ordering::Acquire) && !dir.is_cancel_requested() {
+                if let Some(inbox) = &inbox {
+                    inbox.look();
+                }
                 std::thread::park_timeout(PAUSE);
             }
             if dir.is_cancel_requested() {
                 cancel.ask();
             }
         };
-        let builder = std::thread::Builder::new().name("dcli-cancel".into()).stack_size(64 * 1024);
-        // Without this thread the job is ended by signals and deadlines alone.
+        let builder = std::thread::Builder::new().name("dcli-watch-job".into()).stack_size(STACK);
+        // Without this thread the job is ended by signals and deadlines alone, and not answered.
         Self { over, thread: builder.spawn(look).ok() }
     }
 }
 
-impl Drop for CancelWatch {
+impl Drop for Watch {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {

@@ -17,7 +17,7 @@ use super::engine::{Engine, own_identity};
 use super::error::JobError;
 use super::keeper::{HEARTBEAT, Keeper};
 use super::places::Places;
-use super::watch::CancelWatch;
+use super::watch::Watch;
 use super::{fault, output, secret};
 use crate::exec::{self, Hooks, Keep, Keeping, Request, prepare};
 use crate::store::record::Durability;
@@ -62,8 +62,8 @@ impl<'e> Worker<'e> {
     /// # Errors
     /// Its record could not be written. The job is for whoever looks next to conclude.
     pub(super) fn work(mut self) -> Result<(Status, Option<ResultEnvelope>), JobError> {
-        let watch =
-            CancelWatch::new(self.keeper().writer.dir().clone(), self.setting.hooks.cancel.clone());
+        let is_attended = self.setting.request.terms.attended.is_some();
+        let watch = Watch::new(&self.keeper, &self.root, &self.setting.hooks, is_attended);
         let worked = self.follow();
         drop(watch);
         match worked {

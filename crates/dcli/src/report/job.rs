@@ -1,11 +1,13 @@
 //! Jobs for people: one as details or a line, several as a table, facts as lines.
 
 use dcli_core::fact::{Activity, Fact, FactLine};
+use dcli_core::interaction::Decision;
 use dcli_core::job::state::JobState;
 use dcli_core::job::status::Status;
 use jiff::Timestamp;
 
 use super::human::{count, elapsed, printable};
+use super::interaction;
 use super::paint::Tone;
 use super::table::{Cell, Table};
 
@@ -73,6 +75,9 @@ pub fn details(status: &Status) -> String {
     row("session", status.backend_session_id.clone());
     row("containment", status.containment.as_ref().map(|containment| containment.kind.clone()));
     row("access", Some(access(status)));
+    for asked in interaction::waiting(status) {
+        row("answer", Some(interaction::how(status.job_id.as_str(), asked)));
+    }
     for warning in &status.warnings {
         row("warning", Some(warning.message.clone()));
     }
@@ -93,18 +98,19 @@ fn access(status: &Status) -> String {
     format!("{}{by}", access.unwrap_or_default())
 }
 
-/// The state with what is worth a word: the phase while it runs, a worker that says nothing.
+/// The state with what is worth a word: the phase while it runs, an answer that it waits for, a worker
+/// that says nothing.
 fn state(status: &Status) -> String {
     if status.state.is_terminal() || status.state == JobState::Queued {
         return status.state.to_string();
     }
     let silent = status.heartbeat_at.as_deref().and_then(|at| at.parse::<Timestamp>().ok());
     let silent = silent.map(|at| Timestamp::now().duration_since(at).as_secs());
-    match silent.filter(|silent| *silent > STALE) {
-        Some(silent) => {
-            format!("{} · {} · no heartbeat for {silent} s", status.state, status.phase.name())
-        }
-        None => format!("{} · {}", status.state, status.phase.name()),
+    let running = format!("{} · {}", status.state, status.phase.name());
+    match (silent.filter(|silent| *silent > STALE), interaction::waits_for(status)) {
+        (Some(silent), _) => format!("{running} · no heartbeat for {silent} s"),
+        (None, Some(waits)) => format!("{} · {waits}", status.state),
+        (None, None) => running,
     }
 }
 
@@ -126,7 +132,7 @@ pub(crate) fn took(status: &Status) -> String {
     took.map_or_else(|| "-".to_owned(), elapsed)
 }
 
-fn since(at: &str) -> String {
+pub(super) fn since(at: &str) -> String {
     let at = at.parse::<Timestamp>().ok();
     let age = at.map(|at| Timestamp::now().duration_since(at).as_secs().max(0).unsigned_abs());
     match age {
@@ -163,8 +169,15 @@ fn told(fact: &Fact) -> String {
         Fact::TaskSettled { task_id, outcome } => {
             format!("background task {task_id}: {}", or(outcome, "settled"))
         }
-        Fact::InteractionPending { kind, detail, .. } => format!("asks ({kind:?}): {detail}"),
-        Fact::InteractionResolved { outcome, .. } => format!("answered: {outcome:?}"),
+        Fact::InteractionPending { interaction_id, kind, detail, outcome } => {
+            let waits = if outcome.is_some() { ", and waits for an answer" } else { "" };
+            format!("asks {interaction_id}: {}{waits}", interaction::words(*kind, detail))
+        }
+        Fact::InteractionResolved { interaction_id, outcome, decision, responder } => {
+            let decision = decision.as_deref().and_then(Decision::named);
+            let settled = interaction::settled(Some(*outcome), decision, responder.as_deref());
+            format!("{interaction_id}: {settled}")
+        }
         Fact::UsageReported { tokens, .. } => {
             format!("{} tokens", tokens.total.map_or_else(|| "?".to_owned(), count))
         }

@@ -1,5 +1,6 @@
 //! What dcli keeps on disk.
 
+pub mod answers;
 pub mod attempt;
 pub mod groups;
 pub mod job_dir;

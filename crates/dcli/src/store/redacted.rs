@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::io;
 
+use dcli_core::job::id::InteractionId;
 use dcli_core::redact::{Redactor, Stream};
 use serde::Serialize;
 use serde_json::Value;
@@ -63,6 +64,8 @@ const OWN_WORDS: &str = "created queued running done failed timed_out cancelled 
     kind degraded verified class message source matched_signal confidence http_code retryable \
     retry_at code detail input output reasoning cache_read cache_write total schema_version \
     pre_authorized denied_by_policy awaiting_authorized_responder rejected_unattended \
+    allow allow_always deny answer expired question questions patterns always header options label \
+    description multiple answers \
     path base_commit result_commit changed_files interaction_id decision responder outcome \
     created_at resolved_at started_at comm type at seq data error model usage warnings";
 
@@ -153,9 +156,24 @@ fn with_own_words(kept: Value, plain: Value) -> Value {
             let items = kept.into_iter().zip(plain);
             Value::Array(items.map(|(kept, plain)| with_own_words(kept, plain)).collect())
         }
-        (_, Value::String(plain)) if is_own_word(&plain) => Value::String(plain),
+        (_, Value::String(plain)) if is_own(&plain) => Value::String(plain),
         (kept, _) => kept,
     }
+}
+
+/// A word of dcli's own, or a name or a time that it gave: these stand within fields too.
+fn is_own(text: &str) -> bool {
+    is_own_word(text) || text.parse::<InteractionId>().is_ok() || is_time(text)
+}
+
+/// RFC 3339 in UTC with milliseconds.
+fn is_time(text: &str) -> bool {
+    let shape = "0000-00-00T00:00:00.000Z".bytes();
+    let fits = |(shape, byte): (u8, u8)| match shape {
+        b'0' => byte.is_ascii_digit(),
+        shape => byte == shape,
+    };
+    text.len() == shape.len() && shape.zip(text.bytes()).all(fits)
 }
 
 fn is_own_word(text: &str) -> bool {
