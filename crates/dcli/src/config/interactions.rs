@@ -76,6 +76,7 @@ pub(super) fn add(rules: &mut Vec<Rule>, more: &[Rule]) {
 #[cfg(test)]
 mod tests {
     use dcli_core::executor::Catalogue;
+    use dcli_core::executor::record::{Dialogue, DialogueProtocol, Native, Server, ServerProtocol};
 
     use super::*;
 
@@ -83,29 +84,48 @@ mod tests {
         toml::from_str(text).unwrap()
     }
 
-    fn terms(interactions: &Interactions, backend: &str, access: Access) -> Terms {
+    /// A backend that is a server, one with a dialogue, and one that cannot be answered.
+    fn terms(interactions: &Interactions, way: &str, access: Access) -> Terms {
         let catalogue = Catalogue::shipped().unwrap();
-        interactions.terms(&catalogue.find(backend).unwrap().record, access)
+        let mut record = Record::clone(&catalogue.find("codex").unwrap().record);
+        let native = Native { args: Vec::new(), env: record.access.read_only.env.clone() };
+        record.server = (way == "server").then(|| Server {
+            protocol: ServerProtocol::Opencode,
+            args: Vec::new(),
+            secret: "SECRET".to_owned(),
+            private_state: None,
+            cancel: Vec::new(),
+        });
+        record.dialogue = (way == "dialogue").then(|| Dialogue {
+            protocol: DialogueProtocol::ClaudeControl,
+            args: Vec::new(),
+            read_only: native.clone(),
+            workspace: native,
+        });
+        interactions.terms(&record, access)
     }
 
     #[test]
     fn defaults_are_for_backends_that_can_be_answered_and_leave_the_others_alone() {
         let given = interactions("allow = ['bash:git *']\nattended_sec = 0.5");
-        let kept = terms(&given, "opencode", Access::ReadOnly);
-        assert_eq!(kept.policy.allow[0].to_string(), "bash:git *");
-        assert_eq!(kept.attended, Some(Duration::from_millis(500)));
-        assert!(terms(&given, "codex", Access::Workspace).is_plain());
-        // It is a server whatever the access is, and what it asks is answered.
-        assert!(!terms(&given, "opencode", Access::Unconfined).is_plain());
+        for way in ["server", "dialogue"] {
+            let kept = terms(&given, way, Access::ReadOnly);
+            assert_eq!(kept.policy.allow[0].to_string(), "bash:git *");
+            assert_eq!(kept.attended, Some(Duration::from_millis(500)));
+        }
+        assert!(terms(&given, "none", Access::Workspace).is_plain());
+        // A server asks whatever the access is; a dialogue is not even opened then.
+        assert!(!terms(&given, "server", Access::Unconfined).is_plain());
+        assert!(terms(&given, "dialogue", Access::Unconfined).is_plain());
     }
 
     #[test]
     fn under_read_only_no_default_says_anything_but_no_of_edits() {
         let given =
             interactions("allow = ['edit', 'bash:ls']\nask = ['edit:*.lock']\ndeny = ['edit:x']");
-        let kept = terms(&given, "opencode", Access::ReadOnly).policy;
+        let kept = terms(&given, "server", Access::ReadOnly).policy;
         assert_eq!((kept.allow.len(), kept.ask.len(), kept.deny.len()), (1, 0, 1));
-        let kept = terms(&given, "opencode", Access::Workspace).policy;
+        let kept = terms(&given, "server", Access::Workspace).policy;
         assert_eq!((kept.allow.len(), kept.ask.len(), kept.deny.len()), (2, 1, 1));
     }
 

@@ -60,6 +60,8 @@ pub enum JobError {
     /// Nobody can answer it, or not from here.
     #[error("{message}")]
     Unanswerable {
+        /// Which job asked.
+        id: JobId,
         /// Why not.
         message: String,
     },
@@ -222,26 +224,20 @@ impl JobError {
     pub fn report(&self) -> ErrorReport {
         let message = self.to_string();
         let class = |class| ErrorReport::of_class(class, message.clone());
+        let coded = |code, exit_code| ErrorReport::of_code(code, exit_code, message.clone());
         match self {
             Self::NotFound { .. } | Self::NoGroup { .. } => {
-                let report = ErrorReport::of_code("not_found", NOT_FOUND, message);
-                report.hint("see 'dcli list --all-repos'")
+                coded("not_found", NOT_FOUND).hint("see 'dcli list --all-repos'")
             }
             Self::NotTerminal { id, .. } => {
-                let report = ErrorReport::of_code("not_terminal", NOT_TERMINAL, message);
-                report.hint(format!("wait for it with 'dcli wait {id}'"))
+                let hint = format!("wait for it with 'dcli wait {id}'");
+                coded("not_terminal", NOT_TERMINAL).hint(hint)
             }
-            Self::NoInteraction { id, .. } => {
-                let report = ErrorReport::of_code("not_found", NOT_FOUND, message);
-                report.hint(format!("see 'dcli interactions {id}'"))
+            Self::NoInteraction { id, .. } => coded("not_found", NOT_FOUND).hint(asked_by(id)),
+            Self::Unanswerable { id, .. } => {
+                class(FailureClass::PermissionOrSandbox).coded("not_answerable").hint(asked_by(id))
             }
-            Self::Unanswerable { .. } => class(FailureClass::PermissionOrSandbox)
-                .coded("not_answerable")
-                .hint("nothing was done; see 'dcli interactions'"),
-            Self::Untaken { id, .. } => {
-                let report = ErrorReport::of_code("not_taken", NOT_TERMINAL, message);
-                report.hint(format!("see 'dcli interactions {id}'"))
-            }
+            Self::Untaken { id, .. } => coded("not_taken", NOT_TERMINAL).hint(asked_by(id)),
             Self::NoResult { id, .. } => class(FailureClass::NoResult).hint(format!(
                 "see 'dcli status {id}', and what its backend did with 'dcli tail {id}'"
             )),
@@ -284,6 +280,10 @@ impl JobError {
             Self::Internal { .. } => class(FailureClass::Internal),
         }
     }
+}
+
+fn asked_by(id: &JobId) -> String {
+    format!("see 'dcli interactions {id}'")
 }
 
 fn not_done(status: &Status, message: String) -> ErrorReport {

@@ -65,7 +65,7 @@ pub fn respond(
     let root = match engine.writing("an answer") {
         Err(JobError::Inside { message }) => {
             let message = format!("{message}: an agent does not answer for itself");
-            return Err(JobError::Unanswerable { message });
+            return Err(JobError::Unanswerable { id: id.clone(), message });
         }
         other => other?,
     };
@@ -159,7 +159,7 @@ fn unanswerable(status: &Status, asked: &Interaction) -> JobError {
     };
     let message =
         format!("{} of job {} cannot be answered: it {what}", asked.interaction_id, status.job_id);
-    JobError::Unanswerable { message }
+    JobError::Unanswerable { id: status.job_id.clone(), message }
 }
 
 /// Somebody was first.
@@ -173,7 +173,7 @@ fn taken(answers: &Answers, id: &InteractionId, job: &JobId) -> JobError {
         Ok(None) | Err(_) => "somebody else answers it at this moment".to_owned(),
     };
     let message = format!("{id} of job {job} cannot be answered any more: {what}");
-    JobError::Unanswerable { message }
+    JobError::Unanswerable { id: job.clone(), message }
 }
 
 /// The word of the command line for a decision.

@@ -37,9 +37,7 @@ impl Watch {
         let cancel = hooks.cancel.clone();
         let look = move || {
             while !seen.load(Ordering::Acquire) && !dir.is_cancel_requested() {
-                if let Some(inbox) = &inbox {
-                    inbox.look();
-                }
+                inbox.iter().for_each(Inbox::look);
                 std::thread::park_timeout(PAUSE);
             }
             if dir.is_cancel_requested() {
