@@ -3,14 +3,28 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use dcli_contain::Identity;
 use dcli_core::executor::access::Access;
 use dcli_core::executor::record::Native;
-use dcli_core::exit::FailureClass;
-use dcli_core::failure::Failure;
-use dcli_core::interaction::{Reply, Terms};
+use dcli_core::interaction::Terms;
 
-use super::session::{Hear, Heard, Session};
+use super::session::Session;
+
+mod announce;
+mod asks;
+mod begin;
+mod ears;
+mod events;
+mod fault;
+mod http;
+mod judge;
+mod link;
+mod negotiate;
+mod operations;
+mod project;
+mod ruleset;
+mod talk;
+mod watch;
+mod wire;
 
 /// What a session is opened with.
 pub(crate) struct Opening {
@@ -37,27 +51,12 @@ pub(crate) struct Opening {
 }
 
 /// The variables that hold the access for all sessions of the server, children too.
-pub(crate) fn native(_access: Access, _terms: &Terms) -> Native {
-    Native::default()
+pub(crate) fn native(access: Access, terms: &Terms) -> Native {
+    let permission = ("OPENCODE_PERMISSION".to_owned(), ruleset::variable(access, terms));
+    Native { env: [permission].into(), ..Native::default() }
 }
 
 /// A session on the server that is being started.
 pub(crate) fn session(opening: Opening) -> Box<dyn Session> {
-    Box::new(Unspoken(opening))
-}
-
-struct Unspoken(Opening);
-
-impl Session for Unspoken {
-    fn begin(&mut self, _leader: &Identity, hear: Hear) {
-        let message = format!("no adapter speaks with {}", self.0.title);
-        hear(Heard::Failed(Failure::seen(FailureClass::Environment, message)));
-        hear(Heard::Settled);
-    }
-
-    fn reply(&mut self, _reply: Reply) {}
-
-    fn abort(&mut self) {}
-
-    fn close(&mut self) {}
+    Box::new(talk::Conversation::new(opening))
 }
