@@ -13,8 +13,9 @@ pub struct Server {
     pub protocol: ServerProtocol,
     /// Arguments that start it. The record's own `args` are left out.
     pub args: Vec<String>,
-    /// The variable that hands it the job's password, which is written nowhere.
-    pub secret: String,
+    /// The variable by which it gets the password that admits the job's requests. The password is
+    /// written nowhere. (A key that is named after what it names would itself be covered in records.)
+    pub admission: String,
     /// The variable that names a database file of the job's own (`--isolated-state`), for backends
     /// whose processes share one.
     pub private_state: Option<String>,

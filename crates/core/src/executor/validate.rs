@@ -108,8 +108,8 @@ impl Record {
             let problem = "stands beside `server`: a job talks one way or the other";
             found.push(("dialogue".into(), problem.into()));
         }
-        if server.secret.is_empty() || server.secret.contains(['=', '\0']) {
-            found.push(("server.secret".into(), "must name a variable".into()));
+        if server.admission.is_empty() || server.admission.contains(['=', '\0']) {
+            found.push(("server.admission".into(), "must name a variable".into()));
         }
         if server.args.is_empty() {
             found.push(("server.args".into(), "is empty: the program alone is no server".into()));

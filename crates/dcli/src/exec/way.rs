@@ -121,7 +121,7 @@ impl Opened {
                 let (model, variant) = request.model_words();
                 let session = opencode::session(opencode::Opening {
                     announced: captures.stdout.reader()?,
-                    password: request.variable(&server.secret).unwrap_or_default(),
+                    password: request.variable(&server.admission).unwrap_or_default(),
                     supported: request.executor.record.version.supported.clone(),
                     directory: prepared.workspace.clone(),
                     prompt: request.prompt.clone(),

@@ -59,7 +59,7 @@ pub(super) fn check(engine: &Engine, spec: &mut Spec, id: &JobId) -> Result<Chec
 /// The password of a job's server is made by its worker, and known to nobody else.
 fn refuse_secret(spec: &Spec) -> Result<(), JobError> {
     let Some(server) = &spec.request.executor.record.server else { return Ok(()) };
-    let own = std::iter::once(&server.secret).chain(&server.private_state);
+    let own = std::iter::once(&server.admission).chain(&server.private_state);
     let mut given = own.filter(|name| spec.request.env.iter().any(|(given, _)| given == *name));
     let Some(name) = given.next() else { return Ok(()) };
     let message = format!(

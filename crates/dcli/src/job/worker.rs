@@ -202,7 +202,7 @@ impl<'e> Worker<'e> {
     fn equip(&mut self) -> Result<bool, String> {
         let Some(server) = self.setting.request.server().cloned() else { return Ok(false) };
         let password = secret::password().map_err(|error| error.to_string())?;
-        self.setting.request.env.push((server.secret, password));
+        self.setting.request.env.push((server.admission, password));
         let redactor = self.engine.redactor(&self.setting.request.env);
         let mut keeper = lock(&self.keeper);
         keeper.writer.redact_with(redactor).map_err(|error| error.to_string())?;
