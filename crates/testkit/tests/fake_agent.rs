@@ -7,8 +7,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use dcli_testkit::agent::WriteFile;
 use dcli_testkit::agent::{Child, ChildKind, Record, Repeat, SCRIPT_VARIABLE, Script, Step};
+use dcli_testkit::agent::{Heard, WriteFile};
 use dcli_testkit::hang::{HANG_LIMIT, wait_for, wait_until};
 use dcli_testkit::process::{Found, Marker};
 use rustix::process::{Pid, Signal, kill_process};
@@ -102,6 +102,29 @@ fn a_record_tells_what_the_process_was_given() {
     assert_eq!(record.fds[0].target, prompt.canonicalize().unwrap());
     assert_eq!(record.fds[0].position, 10);
     assert_eq!(record.ppid, i32::try_from(std::process::id()).unwrap());
+}
+
+#[test]
+fn an_agent_that_reads_line_by_line_does_what_fits_what_it_heard() {
+    let stage = Stage::new();
+    let heard = |text: &str, said: &str| {
+        let steps = vec![Step::Stdout(said.into())];
+        Step::IfHeard(Heard { text: text.into(), steps })
+    };
+    let record = stage.path("record.json");
+    let mut agent = stage.agent([
+        Step::ReadUntil("answer".into()),
+        heard("yes", "it may"),
+        heard("no", "it may not"),
+        Step::ReadUntil("never said".into()),
+        heard("yes", "still"),
+        Step::Record(record.clone()),
+    ]);
+    let input = stage.path("input");
+    std::fs::write(&input, "hello yes\nanswer: yes\nmore\n").unwrap();
+    let output = agent.stdin(std::fs::File::open(input).unwrap()).output().unwrap();
+    assert_eq!(output.stdout, b"it may");
+    assert_eq!(Record::load(&record).unwrap().stdin_bytes, 27);
 }
 
 #[test]

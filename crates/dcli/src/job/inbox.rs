@@ -6,22 +6,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dcli_core::interaction::{Answer, Decision, SCHEMA_VERSION};
 use dcli_core::job::id::InteractionId;
+use dcli_core::job::status::Status;
 
-use super::keeper::Keeper;
 use crate::exec::stamp::now;
 use crate::exec::{Answers as Talk, Hooks};
-use crate::store::answers::Answers;
-use crate::store::attempt::LogName;
+use crate::store::answers::{Answers, TakenAnswers};
+use crate::store::job_dir::{JobDir, RecordError};
+use crate::store::job_writer::JobWriter;
 use crate::store::root::WritableRoot;
 
 /// What has been seen of one file: an answer, or nothing that counts.
 type Seen = BTreeMap<InteractionId, Option<Answer>>;
 
-/// Where answers come in.
+/// Where answers come in. The record of the job is in the hands of its run: what is open is read off
+/// the projection, as whoever answers does.
 pub(super) struct Inbox {
-    keeper: Arc<Mutex<Keeper>>,
+    dir: JobDir,
     root: WritableRoot,
-    answers: Answers,
+    answers: TakenAnswers,
     talk: Talk,
     seen: Arc<Mutex<Seen>>,
 }
@@ -29,22 +31,18 @@ pub(super) struct Inbox {
 impl Inbox {
     /// Answers go to the run of `hooks` from now on, which shuts the door of each when its time is
     /// over: whoever comes later finds it shut, and one who came before has answered.
-    pub(super) fn open(keeper: Arc<Mutex<Keeper>>, root: WritableRoot, hooks: &Hooks) -> Self {
-        let answers = Answers::of(lock(&keeper).writer.dir());
-        let seen = Arc::new(Mutex::new(Seen::new()));
-        let inbox = Self { keeper, root, answers, talk: hooks.answers.clone(), seen };
-        let door = Door {
-            root: inbox.root.clone(),
-            answers: inbox.answers.clone(),
-            seen: Arc::clone(&inbox.seen),
-        };
+    pub(super) fn open(writer: &JobWriter, root: &WritableRoot, hooks: &Hooks) -> Self {
+        let (answers, seen) = (writer.answers(), Arc::new(Mutex::new(Seen::new())));
+        let door =
+            Door { root: root.clone(), answers: answers.all().clone(), seen: Arc::clone(&seen) };
         hooks.answers.close_with(move |id| door.shut(id));
-        inbox
+        let (dir, talk) = (writer.dir().clone(), hooks.answers.clone());
+        Self { dir, root: root.clone(), answers, talk, seen }
     }
 
     /// Looks once for new answers.
     pub(super) fn look(&self) {
-        for id in self.answers.ids() {
+        for id in self.answers.all().ids() {
             if lock(&self.seen).contains_key(&id) {
                 continue;
             }
@@ -60,48 +58,48 @@ impl Inbox {
     fn take(&self, id: &InteractionId) -> Result<(), String> {
         let answer = {
             let mut seen = lock(&self.seen);
-            let Some(answer) = self.answers.get(id)? else { return Ok(()) };
+            let Some(answer) = self.answers.all().get(id)? else { return Ok(()) };
             // The door shut it in between.
             if seen.contains_key(id) || answer.decision == Decision::Expired {
                 return Ok(());
             }
-            if !self.is_open(id) {
-                return Err(format!("{id} is not open"));
+            match self.is_open(id) {
+                Ok(true) => {}
+                Ok(false) => return Err(format!("{id} is not open")),
+                // Another look will tell.
+                Err(_) => return Ok(()),
             }
             seen.insert(id.clone(), Some(answer.clone()));
             answer
         };
         // Its words are in memory now, and on the disk only as everything else is.
-        let kept = lock(&self.keeper).writer.keep_answer(id, &answer);
+        let kept = self.answers.keep(id, &answer);
         self.talk.give(answer);
-        kept.map_err(|error| format!("its words stay as they were given: {error}")).or_else(
-            |note| {
-                self.note(id, &note);
-                Ok(())
-            },
-        )
+        if let Err(error) = kept {
+            self.note(id, &format!("its words stay as they were given: {error}"));
+        }
+        Ok(())
     }
 
-    fn is_open(&self, id: &InteractionId) -> bool {
-        let keeper = lock(&self.keeper);
-        let mut asked = keeper.job.status().interactions.iter();
-        asked.any(|one| one.interaction_id == id.as_str() && one.is_open())
+    fn is_open(&self, id: &InteractionId) -> Result<bool, RecordError> {
+        let status: Status = self.dir.status()?;
+        let mut asked = status.interactions.iter();
+        Ok(asked.any(|one| one.interaction_id == id.as_str() && one.is_open()))
     }
 
     /// What is no answer is named in the worker's log, and taken away where that can be done, so
     /// that somebody may still answer.
     fn refuse(&self, id: &InteractionId, reason: &str) {
         self.note(id, reason);
-        if self.answers.clear(&self.root, id).is_err() {
+        if self.answers.all().clear(&self.root, id).is_err() {
             lock(&self.seen).insert(id.clone(), None);
         }
     }
 
     fn note(&self, id: &InteractionId, note: &str) {
-        let line = format!("{} {}: {note}\n", now(), self.answers.path(id).display());
-        let log = lock(&self.keeper).writer.log(LogName::Worker);
+        let path = self.answers.all().path(id);
         // The log is for whoever looks; the job goes on without it.
-        let _ = log.and_then(|mut log| log.push(line.as_bytes()).and_then(|()| log.finish()));
+        let _ = self.answers.note(&format!("{} {}: {note}", now(), path.display()));
     }
 }
 

@@ -1,13 +1,13 @@
 //! Watches for the files by which other processes ask a job to end, and answer what it asks.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::inbox::Inbox;
-use super::keeper::Keeper;
 use crate::exec::Hooks;
+use crate::store::job_writer::JobWriter;
 use crate::store::root::WritableRoot;
 
 /// Between two looks.
@@ -25,13 +25,13 @@ impl Watch {
     /// Asks for the job's end once when somebody wants it, and hands over every answer, for as long
     /// as nobody wants the end. Nobody answers a job that is not attended.
     pub(super) fn new(
-        keeper: &Arc<Mutex<Keeper>>,
+        writer: &JobWriter,
         root: &WritableRoot,
         hooks: &Hooks,
         is_attended: bool,
     ) -> Self {
-        let dir = keeper.lock().unwrap_or_else(PoisonError::into_inner).writer.dir().clone();
-        let inbox = is_attended.then(|| Inbox::open(Arc::clone(keeper), root.clone(), hooks));
+        let dir = writer.dir().clone();
+        let inbox = is_attended.then(|| Inbox::open(writer, root, hooks));
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
         let cancel = hooks.cancel.clone();

@@ -63,7 +63,8 @@ impl<'e> Worker<'e> {
     /// Its record could not be written. The job is for whoever looks next to conclude.
     pub(super) fn work(mut self) -> Result<(Status, Option<ResultEnvelope>), JobError> {
         let is_attended = self.setting.request.terms.attended.is_some();
-        let watch = Watch::new(&self.keeper, &self.root, &self.setting.hooks, is_attended);
+        let hooks = &self.setting.hooks;
+        let watch = Watch::new(&self.keeper().writer, &self.root, hooks, is_attended);
         let worked = self.follow();
         drop(watch);
         match worked {

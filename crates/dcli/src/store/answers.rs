@@ -10,6 +10,9 @@ use dcli_core::interaction::{Answer, SCHEMA_VERSION};
 use dcli_core::job::id::InteractionId;
 
 use super::job_dir::JobDir;
+use super::log::Log;
+use super::record::{Durability, replace_in_place};
+use super::redacted::Redaction;
 use super::regular;
 use super::root::WritableRoot;
 
@@ -105,6 +108,46 @@ impl Answers {
     /// It is still there.
     pub fn clear(&self, _root: &WritableRoot, id: &InteractionId) -> io::Result<()> {
         fs::remove_file(self.path(id))
+    }
+}
+
+/// The answers of one job, in the hands of its worker.
+#[derive(Debug, Clone)]
+pub struct TakenAnswers {
+    answers: Answers,
+    log: PathBuf,
+    redaction: Redaction,
+}
+
+impl TakenAnswers {
+    pub(super) fn new(answers: Answers, log: PathBuf, redaction: Redaction) -> Self {
+        Self { answers, log, redaction }
+    }
+
+    /// The answers themselves.
+    #[must_use]
+    pub fn all(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Replaces an answer that was taken in: its words stay, redacted.
+    ///
+    /// # Errors
+    /// It is there as it was given.
+    pub fn keep(&self, id: &InteractionId, answer: &Answer) -> io::Result<()> {
+        let bytes = self.redaction.json(answer)?;
+        replace_in_place(&self.answers.path(id), &bytes, Durability::Unsynced)
+    }
+
+    /// Adds a line to the worker's log.
+    ///
+    /// # Errors
+    /// It was not written.
+    pub fn note(&self, line: &str) -> io::Result<()> {
+        let mut log = Log::open(&self.log, self.redaction.stream())?;
+        log.push(line.as_bytes())?;
+        log.push(b"\n")?;
+        log.finish()
     }
 }
 

@@ -7,13 +7,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use dcli_core::fact::FactLine;
-use dcli_core::interaction::Answer;
 use dcli_core::job::event::{Event, JournalLine, SCHEMA_VERSION};
-use dcli_core::job::id::InteractionId;
 use dcli_core::redact::Redactor;
 use serde::Serialize;
 
-use super::answers::Answers;
+use super::answers::{Answers, TakenAnswers};
 use super::attempt::{AttemptDir, LogName};
 use super::job_dir::{JobDir, RecordError};
 use super::journal::Journal;
@@ -160,14 +158,11 @@ impl JobWriter {
         self.write_record(&self.attempt.envelope(), envelope).map(drop)
     }
 
-    /// Replaces an answer that was taken in: what its words were stays, redacted.
-    ///
-    /// # Errors
-    /// It is there as it was given.
-    pub fn keep_answer(&self, id: &InteractionId, answer: &Answer) -> io::Result<()> {
-        let bytes = self.redaction.json(answer)?;
-        let path = Answers::of(&self.dir).path(id);
-        record::replace_in_place(&path, &bytes, Durability::Unsynced)
+    /// The answers from outside, for whoever takes them in.
+    #[must_use]
+    pub fn answers(&self) -> TakenAnswers {
+        let log = self.attempt.log(LogName::Worker);
+        TakenAnswers::new(Answers::of(&self.dir), log, self.redaction.clone())
     }
 
     /// Writes the prompt, as it is; its name is on the disk with the published job.

@@ -34,6 +34,7 @@ mod jobs_cut;
 mod jobs_field_door;
 mod jobs_field_output;
 mod jobs_field_tree;
+mod jobs_interactions;
 mod jobs_killed;
 mod jobs_options;
 mod jobs_recursion;

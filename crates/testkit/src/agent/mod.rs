@@ -12,7 +12,7 @@ mod signals;
 
 pub use play::{Player, main};
 pub use record::{Descriptor, Record};
-pub use script::{Child, ChildKind, Repeat, Script, ScriptError, Step, WriteFile};
+pub use script::{Child, ChildKind, Heard, Repeat, Script, ScriptError, Step, WriteFile};
 
 /// Environment variable that names the script when no `--script` argument comes first.
 pub const SCRIPT_VARIABLE: &str = "FAKE_AGENT_SCRIPT";

@@ -25,6 +25,7 @@ const BROKEN: i32 = 74;
 #[derive(Debug, Default)]
 pub struct Player {
     stdin: Option<Vec<u8>>,
+    line: String,
 }
 
 /// The whole program `dcli-fake-agent`.
@@ -99,6 +100,9 @@ impl Player {
             Step::StdoutRepeat(repeat) => repeat_out(repeat),
             Step::Stderr(text) => io::stderr().write_all(text.as_bytes()),
             Step::ReadStdin(wanted) => self.read_stdin(*wanted),
+            Step::ReadUntil(text) => self.read_until(text),
+            Step::IfHeard(heard) if self.line.contains(&heard.text) => self.play(&heard.steps),
+            Step::IfHeard(_) => Ok(()),
             Step::Record(path) => Record::of_self(self.stdin.as_deref())?.save(path),
             Step::SleepMs(ms) => pause(Duration::from_millis(*ms)),
             Step::BusyMs(ms) => busy(Duration::from_millis(*ms)),
@@ -122,6 +126,18 @@ impl Player {
             let stdin = self.stdin.get_or_insert_default();
             io::stdin().read_to_end(stdin).map(drop)
         })
+    }
+
+    /// At the end of standard input the last line read is empty.
+    fn read_until(&mut self, text: &str) -> io::Result<()> {
+        loop {
+            self.line.clear();
+            let count = io::stdin().read_line(&mut self.line)?;
+            self.stdin.get_or_insert_default().extend_from_slice(self.line.as_bytes());
+            if count == 0 || self.line.contains(text) {
+                return Ok(());
+            }
+        }
     }
 }
 

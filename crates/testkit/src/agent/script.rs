@@ -32,6 +32,11 @@ pub enum Step {
     Stderr(String),
     /// Reads standard input to its end; the bytes go into later records.
     ReadStdin(bool),
+    /// Reads lines of standard input until one holds this text, or there is no more; the bytes go
+    /// into later records.
+    ReadUntil(String),
+    /// Takes these steps where the last line read holds this text.
+    IfHeard(Heard),
     /// Writes a [`Record`](super::Record) of this process as JSON; the file appears whole.
     Record(PathBuf),
     /// Milliseconds of sleep.
@@ -84,6 +89,16 @@ pub struct WriteFile {
     pub path: PathBuf,
     /// The whole content.
     pub content: String,
+}
+
+/// See [`Step::IfHeard`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Heard {
+    /// What the line has to hold.
+    pub text: String,
+    /// What is done then.
+    pub steps: Vec<Step>,
 }
 
 /// See [`Step::Spawn`].

@@ -1,6 +1,7 @@
 //! What every suite here shares: a stage with an agent on it, the run of the built binary, what it
 //! answered, and streams written from a record's own rules.
 
+pub(crate) mod asking;
 pub(crate) mod dialect;
 pub(crate) mod golden;
 pub(crate) mod jobs;
