@@ -17,6 +17,7 @@ pub mod evidence;
 pub mod hang;
 pub mod hostile;
 pub mod model;
+pub mod opencode;
 mod proc;
 pub mod process;
 pub mod programs;

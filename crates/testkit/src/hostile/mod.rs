@@ -6,7 +6,7 @@
 //! see. It limits itself: each process exits by the deadline that the whole tree was born with.
 
 mod killer;
-mod random;
+pub(crate) mod random;
 mod role;
 mod tree;
 

@@ -10,22 +10,27 @@ const HEADER_LIMIT: usize = 128;
 
 /// A whole request.
 #[derive(Debug)]
-pub(super) struct Incoming {
-    pub(super) method: String,
-    pub(super) path: String,
+pub(crate) struct Incoming {
+    pub(crate) method: String,
+    pub(crate) path: String,
     headers: Vec<(String, String)>,
     /// The body with any chunked framing taken off.
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Incoming {
     /// The first value of a header, by its lower-case name.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// All headers, their names in lower case.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The path without its query.
-    pub(super) fn bare_path(&self) -> &str {
+    pub(crate) fn bare_path(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
     }
 
@@ -36,18 +41,18 @@ impl Incoming {
 
 /// Reads requests off one connection and keeps what was read too far.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     stream: TcpStream,
     pending: Vec<u8>,
 }
 
 impl Reader {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         Self { stream, pending: Vec::new() }
     }
 
     /// The next whole request; `None` when the client closed the connection between two.
-    pub(super) fn next(&mut self) -> io::Result<Option<Incoming>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<Incoming>> {
         let mut incoming = loop {
             if let Some((incoming, head)) = parse_head(&self.pending)? {
                 self.pending.drain(..head);
@@ -74,7 +79,7 @@ impl Reader {
     }
 
     /// Blocks until the client closes its end or the server shuts the connection down.
-    pub(super) fn until_closed(&mut self) {
+    pub(crate) fn until_closed(&mut self) {
         let mut scratch = [0; 4096];
         while matches!(self.stream.read(&mut scratch), Ok(n) if n > 0) {}
     }
@@ -153,7 +158,7 @@ fn invalid(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Erro
 }
 
 /// Writes a whole JSON answer; the connection stays usable after it.
-pub(super) fn write_json(
+pub(crate) fn write_json(
     stream: &mut TcpStream,
     status: u16,
     body: &serde_json::Value,
@@ -170,14 +175,14 @@ pub(super) fn write_json(
 }
 
 /// Writes an empty answer, as for HEAD.
-pub(super) fn write_empty(stream: &mut TcpStream, status: u16) -> io::Result<()> {
+pub(crate) fn write_empty(stream: &mut TcpStream, status: u16) -> io::Result<()> {
     let head = format!("HTTP/1.1 {status} {}\r\ncontent-length: 0\r\n\r\n", reason(status));
     stream.write_all(head.as_bytes())
 }
 
 /// Writes the head of an event stream that ends when the connection closes. Without chunked
 /// framing a cut is an early end of the stream, which is the harder case for a client to notice.
-pub(super) fn write_stream_head(stream: &mut TcpStream) -> io::Result<()> {
+pub(crate) fn write_stream_head(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
           cache-control: no-cache\r\nconnection: close\r\n\r\n",

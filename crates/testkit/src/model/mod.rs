@@ -7,7 +7,7 @@
 mod answer;
 mod call;
 mod connection;
-mod http;
+pub(crate) mod http;
 mod log;
 mod request;
 mod scenario;
