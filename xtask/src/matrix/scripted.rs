@@ -26,6 +26,7 @@ const BLOCKS: &[Block] = &[
     observed("12", JOBS_WATCHED),
     observed("13", &["benchmarks-of-jobs"]),
     observed("14", JOBS_FIELD),
+    observed("17", JOBS_ANSWERED),
     ended("14", JOBS_FIELD_ENDED),
     observed("15", JOBS_BAD_INPUT),
 ];
@@ -56,6 +57,9 @@ const JOBS_CANCELLED: &[&str] = &[
     "cancel-stopped",
     "cancel-race",
 ];
+/// Answers from outside, and backends that take none.
+const JOBS_ANSWERED: &[&str] =
+    &["scripted-allow", "scripted-two-at-once", "scripted-not-answerable"];
 /// Hundreds of jobs at once.
 const JOBS_CROWD: &[&str] = &["crowd", "crowd-killed"];
 /// Readers inside a job, in another pid namespace, and in a loop.
