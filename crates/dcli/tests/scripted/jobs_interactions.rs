@@ -35,7 +35,7 @@ fn an_allowed_command_runs_and_the_record_names_who_allowed_it() {
         stage.journal(&id).into_iter().map(|line| line["type"].clone()).collect();
     let at = |name: &str| names.iter().position(|found| found == name).unwrap();
     assert!(at("interaction_pending") < at("interaction_resolved"), "{names:?}");
-    shown("42", "scripted-allow", "exit 0 once recorded; the command ran; uid in the journal");
+    shown("17", "scripted-allow", "exit 0 once recorded; the command ran; uid in the journal");
 }
 
 fn told(who: &str) -> String {
