@@ -169,8 +169,10 @@ fn the_page_on_jobs_names_the_files_of_a_job() {
         .chain(&while_it_runs)
         .map(|path| path.display().to_string())
         .collect();
-    assert_eq!(documented[..4], ["journal.jsonl", "status.json", "request.json", "cancel.request"]);
-    assert_eq!(documented[4..], coded);
+    let of_job =
+        ["journal.jsonl", "status.json", "request.json", "cancel.request", "answers/i1.json"];
+    assert_eq!(documented[..of_job.len()], of_job);
+    assert_eq!(documented[of_job.len()..], coded);
 }
 
 #[test]
@@ -180,6 +182,7 @@ fn every_link_of_the_pages_leads_to_a_file() {
         "records",
         "envelope",
         "jobs",
+        "interactions",
         "json",
         "containment",
         "configuration",

@@ -7,7 +7,7 @@ use crate::common::{Stage, shown};
 
 const PUSH: &[Asks] = &[Asks::Bash("git push origin main")];
 
-fn decided<'v>(job: &'v Value, number: usize) -> (&'v str, &'v str, &'v str) {
+fn decided(job: &Value, number: usize) -> (&str, &str, &str) {
     let found = &job["interactions"][number - 1];
     let text = |key: &str| found[key].as_str().unwrap_or("-");
     (text("outcome"), text("decision"), text("responder"))
