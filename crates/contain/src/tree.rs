@@ -17,6 +17,8 @@ pub struct Process {
     pub state: char,
     /// When it started, in clock ticks since boot.
     pub start_time: u64,
+    /// Processor time that it used itself, without its descendants.
+    pub cpu: Duration,
 }
 
 /// A live snapshot of the tree, without our own init.

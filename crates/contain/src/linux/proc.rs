@@ -50,6 +50,7 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
     let number = |index: usize| fields.get(index)?.parse::<i64>().ok();
     let id = |index: usize| i32::try_from(number(index)?).ok();
     let ticks = |index: usize| Some(u64::try_from(number(index)?).unwrap_or(0));
+    let own_ticks = ticks(11)? + ticks(12)?;
     Some(Stat {
         process: Process {
             pid: pid.parse().ok()?,
@@ -58,9 +59,10 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
             comm: comm.to_owned(),
             state: fields.first()?.chars().next()?,
             start_time: fields.get(19)?.parse().ok()?,
+            cpu: ticks_to_duration(own_ticks),
         },
         group: id(2)?,
-        own_ticks: ticks(11)? + ticks(12)?,
+        own_ticks,
         reaped_ticks: ticks(13)? + ticks(14)?,
     })
 }

@@ -114,6 +114,7 @@ struct Drive<'r> {
     lookout: Lookout,
     sampled: (Duration, Duration),
     announces_tools: bool,
+    is_server: bool,
     talk: Option<Talk>,
     exit: Option<Exit>,
     frozen: Option<Scan>,
@@ -131,6 +132,7 @@ impl<'r> Drive<'r> {
             talk: None,
             run,
             attempt: Attempt::new(setup.limits),
+            is_server: !is_protocol,
             // A server shows what its session does.
             announces_tools: setup.record.liveness.tool_starts_announced || !is_protocol,
             intake: Intake::new(setup.record, setup.captures, setup.output_cap, is_protocol),
@@ -331,10 +333,13 @@ impl<'r> Drive<'r> {
     fn sample(&mut self) {
         let tree = self.run.tree();
         let now = self.started.elapsed();
-        let (then, cpu) = std::mem::replace(&mut self.sampled, (now, tree.cpu));
-        let spent = tree.cpu.saturating_sub(cpu).as_secs_f64();
-        let busy = spent > BUSY_SHARE * now.saturating_sub(then).as_secs_f64();
         let leader = self.run.leader().pid;
+        // A server is busy with nothing but being asked; what its tools use is work.
+        let own = tree.processes.iter().find(|process| self.is_server && process.pid == leader);
+        let used = tree.cpu.saturating_sub(own.map_or(Duration::ZERO, |process| process.cpu));
+        let (then, cpu) = std::mem::replace(&mut self.sampled, (now, used));
+        let spent = used.saturating_sub(cpu).as_secs_f64();
+        let busy = spent > BUSY_SHARE * now.saturating_sub(then).as_secs_f64();
         let tool_session = !self.announces_tools
             && tree.processes.iter().any(|p| p.session != leader && p.state != 'Z');
         self.step(Input::Sampled { busy, tool_session });
