@@ -5,6 +5,7 @@ mod access;
 mod answers;
 mod background;
 mod case;
+mod claude_control;
 mod containment;
 mod failures;
 mod interactions;
