@@ -14,6 +14,7 @@ use dcli_testkit::hang::{HANG_LIMIT, wait_for, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use super::common::asking::{self, Asks};
 use super::common::{Dialect, Protection, Running, Stage, child, shown};
 
 /// What the agent does while its worker comes to the point.
@@ -33,6 +34,8 @@ enum Tale {
     Silent,
     /// It exits without an answer.
     Leaves,
+    /// It asks something that nobody is there to answer.
+    Asks,
 }
 
 /// How the job has to end.
@@ -84,6 +87,8 @@ const DURING_THE_RUN: &[Case] = &[
     case("append deadline_reached", Tale::Late, End::TimedOut),
     case("sample", Tale::Silent, End::Interrupted),
     case("look for rest", Tale::Leaves, End::Interrupted),
+    case("append interaction_pending", Tale::Asks, End::Interrupted),
+    case("append interaction_resolved", Tale::Asks, End::Interrupted),
 ];
 
 const AFTER_THE_RUN: &[Case] = &[
@@ -195,6 +200,7 @@ impl Scene {
         let job = match (self.tale, self.verb) {
             (Tale::Waits, "run") => job.arg("--queue"),
             (Tale::Late, _) => job.args(["--hard-timeout-sec", "0.3"]),
+            (Tale::Asks, _) => job.args(["--access", "workspace", "--deny", "webfetch"]),
             (Tale::Silent, _) => job.args(["--idle-timeout-sec", "1.2"]),
             _ => job,
         };
@@ -268,7 +274,8 @@ impl Scene {
 
 impl Tale {
     fn dialect(self) -> Dialect {
-        Dialect::of(if self == Self::Resumes { "claude" } else { "codex" })
+        let is_claude = matches!(self, Self::Resumes | Self::Asks);
+        Dialect::of(if is_claude { "claude" } else { "codex" })
     }
 }
 
@@ -291,6 +298,7 @@ fn steps(stage: &Stage, tale: Tale) -> Vec<Step> {
         }
         Tale::Late | Tale::Silent => vec![orphan, begun, hang],
         Tale::Leaves => vec![orphan, begun],
+        Tale::Asks => [vec![orphan], asking::steps(stage, &[Asks::Bash("git push")])].concat(),
     }
 }
 
@@ -345,6 +353,8 @@ impl Case {
         if self.end == End::Interrupted {
             let reason = status["failure_reason"].as_str().unwrap();
             assert!(reason.contains("worker died"), "{at}: {reason}");
+            let asked = status["interactions"].as_array().unwrap();
+            assert!(asked.iter().all(|asked| !asked["decision"].is_null()), "{at}: {status}");
         }
     }
 

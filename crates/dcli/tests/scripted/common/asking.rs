@@ -46,26 +46,31 @@ pub(crate) fn allowed(number: usize) -> String {
     format!("tmp/allowed-{number}")
 }
 
+/// What an agent does that asks all of these.
+pub(crate) fn steps(stage: &Stage, asks: &[Asks]) -> Vec<Step> {
+    let mut steps = vec![Step::ReadUntil("\"type\":\"user\"".to_owned())];
+    for (number, ask) in (1..).zip(asks) {
+        let key = format!("q{number}");
+        let request = json!({
+            "type": "control_request", "request_id": key, "request": ask.request(),
+        });
+        steps.extend([say(format!("{request}\n")), Step::ReadUntil(key)]);
+        let touch = vec![Step::Touch(stage.path(&allowed(number)))];
+        steps.push(heard("\"behavior\":\"allow\"", touch));
+        steps.push(heard("\"interrupt\":true", stopped()));
+    }
+    steps.push(Step::Record(stage.path("tmp/seen.json")));
+    steps.push(Dialect::of("claude").ok("Done.").told());
+    steps.push(Step::ReadStdin(true));
+    steps
+}
+
 impl Stage {
     /// A stage with an agent that asks all of these, one after the other, does what it may, and is
     /// done. One whose turn is stopped ends as the real one does.
     pub(crate) fn asking(asks: &[Asks]) -> Self {
         let stage = Self::new([]);
-        let mut steps = vec![Step::ReadUntil("\"type\":\"user\"".to_owned())];
-        for (number, ask) in (1..).zip(asks) {
-            let key = format!("q{number}");
-            let request = json!({
-                "type": "control_request", "request_id": key, "request": ask.request(),
-            });
-            steps.extend([say(format!("{request}\n")), Step::ReadUntil(key)]);
-            let touch = vec![Step::Touch(stage.path(&allowed(number)))];
-            steps.push(heard("\"behavior\":\"allow\"", touch));
-            steps.push(heard("\"interrupt\":true", stopped()));
-        }
-        steps.push(Step::Record(stage.path("tmp/seen.json")));
-        steps.push(Dialect::of("claude").ok("Done.").told());
-        steps.push(Step::ReadStdin(true));
-        stage.play(steps);
+        stage.play(steps(&stage, asks));
         stage
     }
 
