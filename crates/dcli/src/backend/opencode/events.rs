@@ -23,6 +23,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 pub(super) enum Event {
     /// The stream began, or began anew.
     Connected,
+    /// The stream is there.
+    Beat,
     /// A piece of a message grew.
     Grew { session: String },
     /// Something about this session is new.
@@ -84,7 +86,10 @@ fn events(data: &str) -> Vec<Event> {
     let session = text("sessionID")
         .or_else(|| said.pointer("/info/sessionID")?.as_str().map(str::to_owned))
         .or_else(|| said.pointer("/part/sessionID")?.as_str().map(str::to_owned));
-    if matches!(kind, "message.part.delta" | "server.heartbeat") {
+    if kind == "server.heartbeat" {
+        return vec![Event::Beat];
+    }
+    if kind == "message.part.delta" {
         return session.map(|session| Event::Grew { session }).into_iter().collect();
     }
     let event = match kind {
