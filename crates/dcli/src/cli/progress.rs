@@ -177,6 +177,7 @@ fn describe(fact: &Fact) -> Option<String> {
             Some(attempt) => format!("provider retry {attempt}"),
             None => "provider retry".to_owned(),
         },
+        Fact::InteractionPending { outcome: Some(_), .. } => "waits for an answer".to_owned(),
         Fact::BackendError { payload, .. } => format!("error: {payload}"),
         _ => return None,
     };

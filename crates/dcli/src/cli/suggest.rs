@@ -10,6 +10,9 @@ use super::args::Cli;
 /// Verbs of other tools for what a command here does.
 const SYNONYMS: &[(&str, &str)] = &[
     ("abort", "cancel"),
+    ("answer", "respond"),
+    ("approve", "respond"),
+    ("ask", "interactions"),
     ("attach", "tail --follow"),
     ("await", "wait"),
     ("cat", "read"),
@@ -29,9 +32,12 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("logs", "tail"),
     ("ls", "list"),
     ("output", "read"),
+    ("pending", "interactions"),
     ("prune", "cleanup"),
     ("ps", "list"),
+    ("questions", "interactions"),
     ("queue", "submit"),
+    ("reply", "respond"),
     ("result", "read"),
     ("rm", "cleanup"),
     ("schemas", "schema"),

@@ -150,10 +150,11 @@ fn unanswerable(status: &Status, asked: &Interaction) -> JobError {
         }
         (Some(InteractionOutcome::DeniedByPolicy), _) => format!("was denied by {who}"),
         (Some(InteractionOutcome::PreAuthorized), _) => format!("was allowed by {who}"),
-        (_, Some(Decision::Expired)) if status.state.is_terminal() => {
-            format!("was open when the job ended, which is {}", status.state)
+        // What is open when a job ends is closed by that.
+        (_, Some(Decision::Expired)) if asked.resolved_at == status.finished_at => {
+            format!("expired when the job ended, which is {}", status.state)
         }
-        (_, Some(Decision::Expired)) => "is not asked any more: its time is over".to_owned(),
+        (_, Some(Decision::Expired)) => "expired: nobody answered in time".to_owned(),
         (_, Some(decision)) => format!("was answered by {who}: {}", word(decision)),
         (_, None) => "is decided by the run itself".to_owned(),
     };
@@ -165,7 +166,7 @@ fn unanswerable(status: &Status, asked: &Interaction) -> JobError {
 /// Somebody was first.
 fn taken(answers: &Answers, id: &InteractionId, job: &JobId) -> JobError {
     let what = match answers.get(id) {
-        Ok(Some(Answer { decision: Decision::Expired, .. })) => "its time is over".to_owned(),
+        Ok(Some(Answer { decision: Decision::Expired, .. })) => "it expired".to_owned(),
         Ok(Some(first)) => {
             let who = first.responder.as_deref().unwrap_or("somebody");
             format!("it was answered by {who}: {}", word(first.decision))

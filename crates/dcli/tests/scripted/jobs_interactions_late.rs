@@ -78,7 +78,7 @@ fn nobody_in_time_is_expired_and_the_agent_goes_on() {
     let decided = stage.wait_decided(&id, "i1");
     assert_eq!((&decided["decision"], &decided["responder"]), (&"expired".into(), &Value::Null));
     let (code, message) = stage.refused(&id, &["i1", "allow"]);
-    assert!(code == 15 && message.contains("its time is over"), "{message}");
+    assert!(code == 15 && message.contains("expired"), "{message}");
     let job = stage.waited(&id);
     assert_eq!(job["state"], "done", "{job:#}");
     assert!(!stage.path(&allowed(1)).exists());
