@@ -14,6 +14,7 @@ mod opencode_asks;
 mod opencode_crowd;
 mod opencode_killed;
 mod opencode_secret;
+mod opencode_server;
 mod pool;
 mod said;
 mod scene;
