@@ -14,6 +14,7 @@ pub(crate) mod results;
 mod sample;
 mod scanning;
 mod seal;
+mod servers;
 mod stage;
 mod streams;
 mod syncs;
@@ -78,6 +79,10 @@ fn measure() -> Result<Vec<Figure>, BenchError> {
     page.section("Jobs", jobs::measure(&stage)?);
     let (count, costs) = syncs::measure(&stage)?;
     page.section("Syncs", count.into_iter().chain(costs).collect());
+    match servers::measure(&stage)? {
+        Some(figures) => page.section("Servers", figures),
+        None => page.left_out("Servers", "opencode is not installed: npm ci in clis/"),
+    }
     page.section("Many jobs", listing::measure(&stage)?);
     if !is_root {
         page.left_out("Start of a run as another user", "only root can start it");

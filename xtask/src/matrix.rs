@@ -68,6 +68,9 @@ const CLAUDE: &[&str] = &["claude-2.1.197", "claude-2.1.332"];
 /// The CLIs that go through every verb of jobs, and those that are one job.
 const MAIN: &[&str] = &["claude-2.1.197", "claude-2.1.332", "codex-0.171.0"];
 const OTHERS: &[&str] = &["opencode-1.18.33", "qwen-0.15.10", "gemini-0.61.0"];
+/// The CLIs that jobs drive as a server of their own, and those that can be answered.
+const SERVERS: &[&str] = &["opencode-1.18.33"];
+const ASKING: &[&str] = &["claude-2.1.197", "claude-2.1.332", "opencode-1.18.33"];
 const BOTH: &[User] = &[User::Root, User::Ordinary];
 const NORMAL: &[&str] = &["normal"];
 
@@ -108,7 +111,40 @@ const EXPECTED: &[Group] = &[
     Group { line: "8", clis: MAIN, ..observed("verbs") },
     Group { line: "8", clis: MAIN, ..observed("session-kept") },
     Group { line: "8", clis: OTHERS, users: &[User::Ordinary], ..observed("one-job") },
+    server("permission-root"),
+    server("permission-child"),
+    server("question"),
+    server("external-directory"),
+    server("doom-loop"),
+    server("http-500"),
+    server("http-403"),
+    Group { endings: &["deadline"], ..server("stall") },
+    Group {
+        endings: &["normal", "cancel", "deadline", "kill9"],
+        proof: Proof::RedWithout,
+        ..server("server-no-survivor")
+    },
+    answered("answers"),
+    answered("denied"),
+    answered("late"),
+    answered("question"),
+    answered("policy"),
+    Group { line: "18", users: &[User::Ordinary], ..server("servers-2") },
+    Group { line: "18", users: &[User::Ordinary], ..server("servers-10") },
+    Group { line: "19", ..server("password-nowhere") },
+    Group { line: "19", ..server("foreign-answer") },
+    Group { line: "21", endings: &["kill9"], ..server("worker-killed") },
 ];
+
+/// Of opencode's server.
+const fn server(check: &'static str) -> Group {
+    Group { line: "16", clis: SERVERS, ..observed(check) }
+}
+
+/// Of those that can be answered.
+const fn answered(check: &'static str) -> Group {
+    Group { line: "17", clis: ASKING, ..observed(check) }
+}
 
 const fn trials(check: &'static str) -> Group {
     let (clis, endings): (&[&str], &[&str]) = (&[NONE], &["random"]);

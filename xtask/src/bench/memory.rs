@@ -53,15 +53,32 @@ fn of_job(stage: &Stage) -> Result<Figure, BenchError> {
     })
 }
 
+/// A pid in a job's record: of its worker, or of its backend.
+fn pid_of(stage: &Stage, id: &str, who: &str) -> Result<u32, BenchError> {
+    let status = jobs::directory(stage, id)?.join("status.json");
+    let text = fs::read_to_string(status).named("read the job's record")?;
+    let pid = serde_json::from_str::<serde_json::Value>(&text)?[who].as_u64();
+    let pid = pid.and_then(|pid| u32::try_from(pid).ok());
+    pid.ok_or_else(|| BenchError::Unexpected(format!("a job has no {who}")))
+}
+
+/// What dcli takes beside a job that waits for an answer: all of its tree that is dcli's own.
+pub(super) fn of_waiting(stage: &Stage, id: &str) -> Result<f64, BenchError> {
+    let tree = tree_of(pid_of(stage, id, "worker_pid")?);
+    let backend = tree_of(pid_of(stage, id, "backend_pid")?);
+    let ours = tree.into_iter().filter(|pid| !backend.contains(pid));
+    let sets = ours.map(|pid| pss(pid).ok_or(pid)).collect::<Result<Vec<_>, _>>();
+    let sets = sets.map_err(|pid| BenchError::Unexpected(format!("process {pid} has no Pss")))?;
+    match sets.len() {
+        0 | 1 => Err(BenchError::Unexpected("there is no init beside dcli".into())),
+        _ => Ok(sets.iter().sum::<f64>() / 1e6),
+    }
+}
+
 fn once_submitted(stage: &Stage) -> Result<f64, BenchError> {
     let record = endless(stage, "exec sleep 100")?;
     let id = jobs::submitted(stage, &record)?;
-    let status = jobs::directory(stage, &id)?.join("status.json");
-    let text = fs::read_to_string(status).named("read the job's record")?;
-    let worker = serde_json::from_str::<serde_json::Value>(&text)?["worker_pid"].as_u64();
-    let worker = worker.and_then(|pid| u32::try_from(pid).ok());
-    let worker = worker.ok_or_else(|| BenchError::Unexpected("a job has no worker".into()))?;
-    let measured = at_rest(worker);
+    let measured = at_rest(pid_of(stage, &id, "worker_pid")?);
     let ended = stage.dcli(&["cancel", &id]).status().named("end the job")?;
     match ended.code() {
         Some(0) => measured,

@@ -32,6 +32,13 @@ const PROMISED_OF_JOBS: &[Promise] = &[
     ("one sync here", "none"),
 ];
 
+/// Of servers.
+const PROMISED_OF_SERVERS: &[Promise] = &[
+    ("opencode's server, from its start", "none"),
+    ("a job of opencode over the same calls by hand", "≤ 1000"),
+    ("memory of dcli and its init beside each of ten jobs that wait", "≤ 8"),
+];
+
 /// Columns of a figure: its name, its target, and whether that was met.
 const COLUMNS: usize = 8;
 const TARGET: usize = 6;
@@ -80,7 +87,8 @@ pub(crate) fn show(root: &Path, rows: &Path) -> Result<(), Error> {
     };
     let runs = keep("6", "benchmarks", PROMISED)?;
     let jobs = keep("13", "benchmarks-of-jobs", PROMISED_OF_JOBS)?;
-    runs.and(jobs)?;
+    let servers = keep("22", "benchmarks-of-servers", PROMISED_OF_SERVERS)?;
+    runs.and(jobs).and(servers)?;
     Ok(())
 }
 

@@ -86,6 +86,16 @@ impl Stage {
         command
     }
 
+    /// The room itself.
+    pub(super) fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// Where its commands work.
+    pub(super) fn work(&self) -> PathBuf {
+        self.room.work()
+    }
+
     /// Where the room's jobs are kept.
     pub(super) fn state(&self) -> PathBuf {
         self.room.state()

@@ -29,6 +29,7 @@ const BLOCKS: &[Block] = &[
     observed("17", JOBS_ANSWERED),
     ended("14", JOBS_FIELD_ENDED),
     observed("15", JOBS_BAD_INPUT),
+    observed("22", &["benchmarks-of-servers"]),
 ];
 
 /// SIGKILL of the worker after each effect.

@@ -206,10 +206,11 @@ impl Desk {
             _ if self.access == Access::ReadOnly && ask.permission == "edit" => {
                 Some(denied(by_access()))
             }
+            // Whoever was asked once and said "always" is not asked again.
+            _ if let Some(who) = self.given_before(ask) => Some(allowed(who)),
             Saying::Asked(_) => (!attended).then(unattended),
             Saying::Allowed(rule) => Some(allowed(format!("policy {rule}"))),
             Saying::Silent if ask.is_ordinary => Some(allowed(by_access())),
-            Saying::Silent if let Some(who) = self.given_before(ask) => Some(allowed(who)),
             Saying::Silent if self.access == Access::Unconfined => Some(allowed(by_access())),
             Saying::Silent if attended => None,
             Saying::Silent if is_guarded => Some(denied(by_access())),

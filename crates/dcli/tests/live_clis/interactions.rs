@@ -46,15 +46,10 @@ const ASK: &[&str] = &["--attended=200", "--ask", "bash"];
 
 /// Allowed, denied with words, allowed for always, its like not asked again, and two at once.
 fn every_answer(case: &Case) {
-    let turns = ["once", "denied", "kept-one", "kept-one", "raced"].map(touch);
-    let scene = Scene::new(case, Scenario::of(turns.into_iter().chain([Turn::text(DONE)])));
-    let id = submit(&scene, "workspace", &["--attended=200"]);
-    if case.id() == CliId::Opencode {
-        // Without a policy nothing of this would be asked.
-        over(&scene, &["cancel", &id]);
-        ended(&scene, &id);
-    }
-    let id = if case.id() == CliId::Opencode { submit(&scene, "workspace", ASK) } else { id };
+    let turns = ["once", "denied", "kept-one", "kept-one"].map(touch);
+    let last = [Turn::shell("mkdir raced"), Turn::text(DONE)];
+    let scene = Scene::new(case, Scenario::of(turns.into_iter().chain(last)));
+    let id = submit(&scene, "workspace", ASK);
 
     let first = open_interaction(&scene, &id);
     assert_eq!(first["kind"], "permission", "{first:#}");
