@@ -76,7 +76,6 @@ pub(super) fn add(rules: &mut Vec<Rule>, more: &[Rule]) {
 #[cfg(test)]
 mod tests {
     use dcli_core::executor::Catalogue;
-    use dcli_core::executor::record::{Dialogue, DialogueProtocol, Native, Server, ServerProtocol};
 
     use super::*;
 
@@ -84,25 +83,16 @@ mod tests {
         toml::from_str(text).unwrap()
     }
 
-    /// A backend that is a server, one with a dialogue, and one that cannot be answered.
+    /// With a backend that is a server, one with a dialogue, or one that cannot be answered.
     fn terms(interactions: &Interactions, way: &str, access: Access) -> Terms {
         let catalogue = Catalogue::shipped().unwrap();
-        let mut record = Record::clone(&catalogue.find("codex").unwrap().record);
-        let native = Native { args: Vec::new(), env: record.access.read_only.env.clone() };
-        record.server = (way == "server").then(|| Server {
-            protocol: ServerProtocol::Opencode,
-            args: Vec::new(),
-            secret: "SECRET".to_owned(),
-            private_state: None,
-            cancel: Vec::new(),
-        });
-        record.dialogue = (way == "dialogue").then(|| Dialogue {
-            protocol: DialogueProtocol::ClaudeControl,
-            args: Vec::new(),
-            read_only: native.clone(),
-            workspace: native,
-        });
-        interactions.terms(&record, access)
+        let is_it = |record: &Record| match way {
+            "server" => record.server.is_some(),
+            "dialogue" => record.dialogue.is_some(),
+            _ => record.server.is_none() && record.dialogue.is_none(),
+        };
+        let found = catalogue.iter().find(|executor| is_it(&executor.record)).unwrap();
+        interactions.terms(&found.record, access)
     }
 
     #[test]
