@@ -3,6 +3,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -10,6 +11,7 @@ use dcli_testkit::hang::{HANG_LIMIT, wait_for};
 use dcli_testkit::opencode::{
     Auth, Fault, Kind, LOG_VARIABLE, Request, SCRIPT_VARIABLE, Script, Step, Tool,
 };
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -38,6 +40,7 @@ impl Server {
         command.env(SCRIPT_VARIABLE, room.path().join("script.json"));
         command.env(LOG_VARIABLE, room.path().join("log.jsonl"));
         command.env("OPENCODE_SERVER_PASSWORD", "s3cret").envs(variables.iter().copied());
+        command.process_group(0);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let sign = "opencode server listening on http://";
@@ -61,6 +64,7 @@ impl Server {
         let length = body.len();
         let head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{head}");
         write!(stream, "{head}content-length: {length}\r\n\r\n{body}").unwrap();
+        stream.set_read_timeout(Some(HANG_LIMIT)).unwrap();
         let mut text = String::new();
         // A connection that is reset has said what it had to say.
         let _cut = stream.read_to_string(&mut text);
@@ -93,9 +97,11 @@ impl Server {
     /// The messages of a session once its last one is complete and it is idle.
     fn settled(&self, id: &str) -> Value {
         let find = || {
+            // In this order: what is idle says nothing more.
+            let is_idle = self.get("/session/status").get(id).is_none();
             let messages = self.get(&format!("/session/{id}/message"));
             let is_over = messages.as_array()?.last()?.pointer("/info/time/completed").is_some();
-            (is_over && self.get("/session/status").get(id).is_none()).then_some(messages)
+            (is_over && is_idle).then_some(messages)
         };
         wait_for("an idle session", HANG_LIMIT, find).unwrap()
     }
@@ -108,7 +114,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _gone = self.child.kill();
+        // The server behind a bad line is in the same group.
+        let group = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
+        let _gone = kill_process_group(group, Signal::KILL);
         self.child.wait().unwrap();
     }
 }
@@ -240,6 +248,9 @@ fn a_bad_line_loses_answers_and_forwards_the_others_whole() {
 fn a_bad_line_ends_as_the_server_behind_it_ends() {
     let variables = [("LOSSY_PROGRAM", FAKE), ("LOSSY_RATE", "0")];
     let mut server = Server::start_as(LOSSY, &Script::of([Step::Exit(7)]), &variables);
-    server.prompted();
+    let (_, session) = server.call("POST", "/session", &json!({}));
+    let path = format!("/session/{}/prompt_async", session["id"].as_str().unwrap());
+    // Whether the prompt is still answered is a matter of luck.
+    server.call("POST", &path, &json!({"parts": []}));
     assert_eq!(server.child.wait().unwrap().code(), Some(7));
 }

@@ -99,7 +99,9 @@ impl Line {
     fn serve(&self, mut client: TcpStream) -> io::Result<()> {
         let mut reader = Reader::new(client.try_clone()?);
         while let Some(incoming) = reader.next()? {
-            if !self.pass(&incoming, &mut client)? {
+            let goes_on = self.pass(&incoming, &mut client)?;
+            let is_last = incoming.header("connection").is_some_and(|it| it == "close");
+            if !goes_on || is_last {
                 return Ok(());
             }
         }

@@ -124,14 +124,14 @@ impl Server {
             auth,
             body,
         })?;
+        let is_last =
+            incoming.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"));
         if auth != Auth::Right && !self.world.script.is_open {
             to.write_all(&Answer::empty(401).bytes())?;
-            return Ok(Next::Keep);
+            return Ok(if is_last { Next::Close } else { Next::Keep });
         }
         let body = serde_json::from_slice(&incoming.body).unwrap_or_default();
         let next = self.obey(&Called { route, id, body }, to, reader)?;
-        let is_last =
-            incoming.header("connection").is_some_and(|it| it.eq_ignore_ascii_case("close"));
         Ok(if is_last { Next::Close } else { next })
     }
 
