@@ -72,7 +72,7 @@ fn answered_by_the_tool(case: &Case) {
     let status = ended(&scene, &id);
     assert_eq!(status["command_exit_code"], 15, "{status:#}");
     let reason = status["failure_reason"].as_str().unwrap();
-    assert!(reason.contains("permission"), "{reason}");
+    assert!(reason.contains("answered by somebody else"), "{reason}");
     assert_eq!(status["state"], json!("failed"), "{status:#}");
     assert!(scene.marker.alive().is_empty());
     case.keep("19", "foreign-answer", "normal", reason.to_owned());
