@@ -60,7 +60,7 @@ const JOBS_CANCELLED: &[&str] = &[
 ];
 /// Answers from outside, and backends that take none.
 const JOBS_ANSWERED: &[&str] =
-    &["scripted-allow", "scripted-two-at-once", "scripted-not-answerable"];
+    &["scripted-allow", "scripted-last-moment", "scripted-two-at-once", "scripted-not-answerable"];
 /// Hundreds of jobs at once.
 const JOBS_CROWD: &[&str] = &["crowd", "crowd-killed"];
 /// Readers inside a job, in another pid namespace, and in a loop.

@@ -59,8 +59,8 @@ pub fn cancel(engine: &Engine, id: &JobId) -> Result<JobReport, JobError> {
     report(engine, &dir)
 }
 
-/// A job of a newer dcli is for that one to end.
-fn refuse_newer(dir: &JobDir, status: &Status) -> Result<(), JobError> {
+/// A job of a newer dcli is for that one to end, or to answer.
+pub(super) fn refuse_newer(dir: &JobDir, status: &Status) -> Result<(), JobError> {
     if status.schema_version <= SCHEMA_VERSION {
         return Ok(());
     }

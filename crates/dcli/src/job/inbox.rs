@@ -9,8 +9,8 @@ use dcli_core::job::id::InteractionId;
 use dcli_core::job::status::Status;
 
 use crate::exec::stamp::now;
-use crate::exec::{Answers as Talk, Hooks};
-use crate::store::answers::{Answers, TakenAnswers};
+use crate::exec::{Answers, Hooks};
+use crate::store::answers::TakenAnswers;
 use crate::store::job_dir::{JobDir, RecordError};
 use crate::store::job_writer::JobWriter;
 use crate::store::root::WritableRoot;
@@ -24,7 +24,7 @@ pub(super) struct Inbox {
     dir: JobDir,
     root: WritableRoot,
     answers: TakenAnswers,
-    talk: Talk,
+    talk: Answers,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -33,8 +33,7 @@ impl Inbox {
     /// over: whoever comes later finds it shut, and one who came before has answered.
     pub(super) fn open(writer: &JobWriter, root: &WritableRoot, hooks: &Hooks) -> Self {
         let (answers, seen) = (writer.answers(), Arc::new(Mutex::new(Seen::new())));
-        let door =
-            Door { root: root.clone(), answers: answers.all().clone(), seen: Arc::clone(&seen) };
+        let door = Door { root: root.clone(), answers: answers.clone(), seen: Arc::clone(&seen) };
         hooks.answers.close_with(move |id| door.shut(id));
         let (dir, talk) = (writer.dir().clone(), hooks.answers.clone());
         Self { dir, root: root.clone(), answers, talk, seen }
@@ -49,6 +48,17 @@ impl Inbox {
             match self.take(&id) {
                 Ok(()) => {}
                 Err(reason) => self.refuse(&id, &reason),
+            }
+        }
+    }
+
+    /// Nobody is told any more: what came too late to be taken keeps its words no longer either.
+    pub(super) fn close(&self) {
+        for id in self.answers.all().ids() {
+            let is_new = !lock(&self.seen).contains_key(&id);
+            if let (true, Ok(Some(answer))) = (is_new, self.answers.all().get(&id)) {
+                // The job is over or ending; whoever looks at it is told that.
+                let _ = self.answers.keep(&id, &answer);
             }
         }
     }
@@ -106,7 +116,7 @@ impl Inbox {
 /// Shuts the door of one interaction after another.
 struct Door {
     root: WritableRoot,
-    answers: Answers,
+    answers: TakenAnswers,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -127,12 +137,16 @@ impl Door {
             responder: None,
             at: now(),
         };
-        let answer = match self.answers.put(&self.root, &id, &expired) {
+        let answer = match self.answers.all().put(&self.root, &id, &expired) {
             // One that is there and cannot be read is none.
-            Ok(false) => self.answers.get(&id).ok().flatten(),
+            Ok(false) => self.answers.all().get(&id).ok().flatten(),
             Ok(true) | Err(_) => None,
         };
         let answer = answer.filter(|answer| answer.decision != Decision::Expired);
+        if let Some(answer) = &answer {
+            // It counts, whatever stays of its words.
+            let _ = self.answers.keep(&id, answer);
+        }
         seen.insert(id, answer.clone());
         answer
     }

@@ -8,6 +8,7 @@ use dcli_core::job::answer::{Responded, SCHEMA_VERSION};
 use dcli_core::job::id::{InteractionId, JobId};
 use dcli_core::job::status::Status;
 
+use super::cancel::refuse_newer;
 use super::engine::Engine;
 use super::error::JobError;
 use super::reconcile;
@@ -70,6 +71,7 @@ pub fn respond(
         other => other?,
     };
     let status = reconcile::status(engine, &dir)?;
+    refuse_newer(&dir, &status)?;
     let asked = find(&status, &response.interaction)?;
     refuse_settled(&status, asked)?;
     refuse_unfit(asked, response)?;

@@ -43,6 +43,10 @@ impl Watch {
             if dir.is_cancel_requested() {
                 cancel.ask();
             }
+            while !seen.load(Ordering::Acquire) {
+                std::thread::park();
+            }
+            inbox.iter().for_each(Inbox::close);
         };
         let builder = std::thread::Builder::new().name("dcli-watch-job".into()).stack_size(STACK);
         // Without this thread the job is ended by signals and deadlines alone, and not answered.

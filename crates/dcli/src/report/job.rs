@@ -30,7 +30,7 @@ pub fn table(jobs: &[Status], with_directory: bool) -> String {
         let last = if with_directory { &status.execution_root } else { label };
         table.row([
             Cell::from(status.job_id.as_str()),
-            Cell::toned(&state(status), tone(status.state)),
+            Cell::toned(&state(status), tone(status)),
             Cell::from(status.backend.as_str()),
             Cell::from(since(&status.created_at)),
             Cell::from(took(status)),
@@ -114,8 +114,11 @@ fn state(status: &Status) -> String {
     }
 }
 
-fn tone(state: JobState) -> Tone {
-    match state {
+fn tone(status: &Status) -> Tone {
+    if interaction::waiting(status).next().is_some() {
+        return Tone::Notice;
+    }
+    match status.state {
         JobState::Done => Tone::Good,
         JobState::Failed | JobState::TimedOut | JobState::Interrupted => Tone::Bad,
         JobState::Cancelled => Tone::Notice,

@@ -90,6 +90,27 @@ fn nobody_in_time_is_expired_and_the_agent_goes_on() {
 }
 
 #[test]
+fn an_answer_at_the_last_moment_counts_or_is_late_and_is_told_which() {
+    let mut counted = 0;
+    for trial in 0..TRIALS {
+        let stage = Stage::asking(PUSH);
+        let id = stage.attended(&format!("0.{:02}", 2 * trial + 1));
+        stage.wait_asked(&id, "i1");
+        let words = ["i1", "deny", "--message", "sesame open", "--json"];
+        let running = stage.dcli().args(["respond", &id]).args(words).start();
+        let outcome = running.finish_uncontained();
+        let job = stage.waited(&id);
+        let decision = job["interactions"][0]["decision"].as_str().unwrap();
+        let wanted = if decision == "deny" { 0 } else { 15 };
+        assert_eq!(outcome.code(), wanted, "trial {trial}: {decision}, {outcome:?}");
+        counted += usize::from(decision == "deny");
+        let files = Stage::files(&stage.job_dir(&id).join("answers"));
+        assert!(files.len() <= 1, "{files:?}");
+    }
+    shown("17", "scripted-last-moment", &format!("{counted} of {TRIALS} came in time"));
+}
+
+#[test]
 fn a_job_that_nobody_attends_rejects_at_once_and_takes_no_answer() {
     let stage = Stage::asking(PUSH);
     let run = stage.workspace("run").args(["--deny", "webfetch", "--json"]).words("Do it.").run();

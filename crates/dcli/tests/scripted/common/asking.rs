@@ -92,6 +92,11 @@ impl Stage {
         })
     }
 
+    /// Waits until the job asks this, whatever becomes of it.
+    pub(crate) fn wait_asked(&self, id: &str, interaction: &str) -> Value {
+        self.wait_interaction(id, interaction, |_| true)
+    }
+
     /// Waits until this is decided.
     pub(crate) fn wait_decided(&self, id: &str, interaction: &str) -> Value {
         self.wait_interaction(id, interaction, |found| !found["decision"].is_null())
