@@ -11,11 +11,13 @@ use dcli_core::milestone::Milestone;
 use dcli_testkit::agent::{ChildKind, Step};
 use dcli_testkit::evidence::Row;
 use dcli_testkit::hang::{HANG_LIMIT, wait_for, wait_until};
+use dcli_testkit::opencode;
+use dcli_testkit::programs::program;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::common::asking::{self, Asks};
-use super::common::{Dialect, Protection, Running, Stage, child, shown};
+use super::common::{Dialect, Exec, Protection, Running, Stage, child, shown};
 
 /// What the agent does while its worker comes to the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ enum Tale {
     Leaves,
     /// It asks something that nobody is there to answer.
     Asks,
+    /// It is a server, whose session comes to a bad end while the server lives on.
+    Serves,
 }
 
 /// How the job has to end.
@@ -87,6 +91,8 @@ const DURING_THE_RUN: &[Case] = &[
     case("append deadline_reached", Tale::Late, End::TimedOut),
     case("sample", Tale::Silent, End::Interrupted),
     case("look for rest", Tale::Leaves, End::Interrupted),
+    case("append backend_state", Tale::Serves, End::Interrupted),
+    case("note settled", Tale::Serves, End::Interrupted),
     case("append interaction_pending", Tale::Asks, End::Interrupted),
     case("append interaction_resolved", Tale::Asks, End::Interrupted),
 ];
@@ -195,8 +201,10 @@ impl Scene {
     }
 
     fn start(&self) -> Running<'_> {
-        let dialect = self.tale.dialect();
-        let job = self.stage.job(self.verb, dialect.id());
+        let job = match self.tale {
+            Tale::Serves => self.serving(),
+            tale => self.stage.job(self.verb, tale.dialect().id()),
+        };
         let job = match (self.tale, self.verb) {
             (Tale::Waits, "run") => job.arg("--queue"),
             (Tale::Late, _) => job.args(["--hard-timeout-sec", "0.3"]),
@@ -206,6 +214,16 @@ impl Scene {
         };
         let job = job.env("DCLI_TEST_FAULT", self.point).env("DCLI_TEST_FAULT_FILE", self.held());
         job.protected(self.protection).words("Do it.").start()
+    }
+
+    /// A job of a server that fails the first prompt.
+    fn serving(&self) -> Exec<'_> {
+        let path = self.stage.path("server.json");
+        let error = json!({"name": "UnknownError", "data": {"message": "out of order"}});
+        opencode::Script::of([opencode::Step::Error(error)]).save(&path).unwrap();
+        let server = self.stage.dcli().args([self.verb, "--backend", "opencode", "--command"]);
+        let server = server.arg(program("dcli-fake-opencode").unwrap());
+        server.env(opencode::SCRIPT_VARIABLE, path)
     }
 
     fn held(&self) -> PathBuf {
@@ -298,6 +316,7 @@ fn steps(stage: &Stage, tale: Tale) -> Vec<Step> {
         }
         Tale::Late | Tale::Silent => vec![orphan, begun, hang],
         Tale::Leaves => vec![orphan, begun],
+        Tale::Serves => Vec::new(),
         Tale::Asks => [vec![orphan], asking::steps(stage, &[Asks::Bash("git push")])].concat(),
     }
 }
@@ -380,7 +399,7 @@ impl Case {
     }
 }
 
-/// Every file of the job is whole, and what only a living one needs is gone.
+/// Every file of the job is whole but for logs, which hold what came up to the end, and what only a living one needs is gone.
 fn unharmed(stage: &Stage, id: &str, at: &str) {
     let directory = stage.job_dir(id);
     for (path, bytes) in Stage::files(&directory) {
@@ -388,7 +407,7 @@ fn unharmed(stage: &Stage, id: &str, at: &str) {
         let json = |bytes: &[u8]| drop(serde_json::from_slice::<Value>(bytes).unwrap());
         if name.ends_with(".json") {
             json(&bytes);
-        } else if name.ends_with(".jsonl") {
+        } else if name.ends_with(".jsonl") && !name.ends_with("backend-events.jsonl") {
             assert!(bytes.is_empty() || bytes.ends_with(b"\n"), "{at}: {name} is torn");
             bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(json);
         }
