@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use super::wire::{Message, Part};
 
+/// A step that answers nothing.
+const ASIDE: &str = "child_step_finish";
+
 /// How much of a part was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
@@ -107,7 +110,7 @@ impl Projection {
     }
 
     fn step(&mut self, session: &str, is_aside: bool, part: &Part, news: &mut News) {
-        let kind = if is_aside { "child_step_finish" } else { "step_finish" };
+        let kind = if is_aside { ASIDE } else { "step_finish" };
         let finished = record(kind, session, part.value.clone());
         if is_aside || part.value.get("reason").and_then(Value::as_str) != Some("stop") {
             return self.tell(news, finished);
@@ -148,9 +151,12 @@ impl Projection {
         Some(Told::Whole)
     }
 
-    /// What comes after a last step shows that it was not the last.
+    /// What comes after a last step in the job's own session shows that it was not the last.
     fn tell(&mut self, news: &mut News, record: Value) {
-        news.records.extend(self.held.take());
+        let is_own = record.get("sessionID").and_then(Value::as_str) == Some(&self.root);
+        if is_own && record.get("type").and_then(Value::as_str) != Some(ASIDE) {
+            news.records.extend(self.held.take());
+        }
         news.records.push(record);
     }
 }

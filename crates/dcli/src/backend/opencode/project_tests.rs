@@ -116,3 +116,14 @@ fn of_a_child_and_of_a_summary_only_calls_and_costs_are_told() {
     assert_eq!(kinds(&projection.take("root", &summary)), ["child_step_finish"]);
     assert_eq!(projection.release(), None);
 }
+
+#[test]
+fn what_a_child_did_does_not_show_that_a_last_step_was_not_the_last() {
+    let mut projection = Projection::new("root");
+    let last = assistant("m1", &json!({}), &json!([step("a", "stop")]));
+    projection.take("root", &messages(&json!([last])));
+    let parts = json!([tool("b", &json!({"status": "completed"})), step("c", "stop")]);
+    let news = projection.take("child", &messages(&json!([assistant("m2", &json!({}), &parts)])));
+    assert_eq!(kinds(&news), ["tool_start", "tool_end", "child_step_finish"]);
+    assert!(projection.release().is_some());
+}
