@@ -46,5 +46,8 @@ mod jobs_unmade;
 mod jobs_watched;
 mod listing;
 mod never_ok;
+mod opencode_asks;
+mod opencode_faults;
+mod opencode_line;
 mod schemas;
 mod verbs;

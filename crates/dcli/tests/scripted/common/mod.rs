@@ -9,6 +9,7 @@ pub(crate) mod outcome;
 pub(crate) mod protection;
 pub(crate) mod running;
 pub(crate) mod schema;
+pub(crate) mod served;
 pub(crate) mod shape;
 pub(crate) mod stage;
 pub(crate) mod tale;
