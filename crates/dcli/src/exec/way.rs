@@ -114,7 +114,8 @@ impl Opened {
             Way::Dialogue(_) => {
                 let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
                 let workspace = prepared.workspace.clone();
-                let session = claude::session(writer, request.prompt.clone(), workspace);
+                let policy = request.terms.policy.clone();
+                let session = claude::session(writer, &request.prompt, workspace, policy);
                 Ok(Self { feed: Feed::Pipe(reader), session: Some(session), is_server: false })
             }
             Way::Server(server) => {

@@ -246,8 +246,11 @@ impl<'r> Drive<'r> {
         let mut progress = self.intake.progress();
         // Whoever waits for an answer is not idle.
         progress.open_tools += open;
+        // Also after a last record without a result: nothing comes after it.
+        let scan = self.intake.scan();
+        let is_over = scan.terminal && scan.open_tasks.is_empty();
         if let Some(talk) = &mut self.talk
-            && (progress.complete || progress.failed)
+            && (is_over || progress.failed)
         {
             talk.close();
         }

@@ -35,8 +35,9 @@ type Kind = (&'static str, fn(&Case));
 
 #[test]
 fn what_claude_asks_is_decided_and_it_ends_by_itself() {
-    let kinds: [Kind; 10] = [
+    let kinds: [Kind; 11] = [
         ("policy", a_policy_decides),
+        ("policy over its own rules", a_policy_decides_what_claude_would_not_ask),
         ("places", places_are_judged_by_where_they_lead),
         ("unattended question", a_question_that_nobody_answers),
         ("answered", somebody_answers),
@@ -93,7 +94,9 @@ impl<'s> Talk<'s> {
         let (given, asked) = (answers.clone(), cancel.clone());
         let (responder, cancels) = (self.responder, self.cancels);
         let on_fact = move |line: &dcli_core::fact::FactLine| {
-            let Fact::InteractionPending { interaction_id, .. } = &line.fact else { return };
+            let Fact::InteractionPending { interaction_id, .. } = &line.fact else {
+                return;
+            };
             let number: usize = interaction_id.trim_start_matches('i').parse().unwrap();
             let answer = responder(number - 1);
             let interaction_id = interaction_id.clone();
@@ -198,6 +201,27 @@ fn a_policy_decides(case: &Case) {
     keep(&scene, &report, "control-policy", "allowed, denied, rejected; a prompt of 1 MiB");
 }
 
+/// Under `workspace` claude makes, removes and edits files without asking.
+fn a_policy_decides_what_claude_would_not_ask(case: &Case) {
+    let scene = Scene::in_room(case, |room| {
+        room.file("work/kept.txt", "kept").unwrap();
+        then_done([
+            shell("touch made; X=1 rm kept.txt"),
+            write(room, "work/some.lock"),
+            write(room, "work/some.txt"),
+            shell("touch made"),
+        ])
+    });
+    let terms = rules(&["bash:ls"], &["bash:rm *", "edit:*.lock"]);
+    let report = Talk::new(&scene, Access::Workspace, terms).run();
+    assert_eq!(ended(&report), json!(["done", 0, "exited"]), "{report:#?}");
+    assert_eq!(decided(&report), [FORBIDDEN; 2], "{report:#?}");
+    let there = ["kept.txt", "some.lock", "some.txt", "made"];
+    let there = there.map(|name| scene.in_work(name).exists());
+    assert_eq!(there, [true, false, true, true], "{report:#?}");
+    keep(&scene, &report, "control-policy-first", "rm and a lock file denied, all else unasked");
+}
+
 fn write(room: &Room, inside: &str) -> Turn {
     let path = room.path().join(inside).to_string_lossy().into_owned();
     Turn::tool(Tool::Write { path, content: "written".to_owned() })
@@ -239,6 +263,12 @@ fn a_question_that_nobody_answers(case: &Case) {
     assert_eq!(decided(&report), [REJECTED]);
     assert!(warnings(&report).contains("a question was rejected"), "{report:#?}");
     keep(&scene, &report, "control-question-unattended", "rejected, the agent went on");
+
+    let scene = Scene::new(case, Scenario::of([question(), Turn::text("")]));
+    let report = Talk::new(&scene, Access::ReadOnly, rules(&["webfetch"], &[])).run();
+    assert_eq!(report.status.command_exit_code, Some(15), "{report:#?}");
+    assert!(report.status.failure_reason.as_deref().unwrap().contains("a question was rejected"));
+    keep(&scene, &report, "control-question-unattended-15", "rejected, no result, 15");
 }
 
 fn somebody_answers(case: &Case) {

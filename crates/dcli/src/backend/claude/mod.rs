@@ -24,9 +24,15 @@ use self::pen::Pen;
 use super::session::{Hear, Heard, Session};
 
 /// A session whose backend reads `stdin` and works in `directory`, which is canonical. The prompt is
-/// its first line.
-pub(crate) fn session(stdin: OwnedFd, prompt: String, directory: PathBuf) -> Box<dyn Session> {
-    Box::new(Conversation::new(stdin, &prompt, directory, Policy::default()))
+/// its first line. What `policy` says anything of is asked also where the backend's own rules would
+/// let it pass.
+pub(crate) fn session(
+    stdin: OwnedFd,
+    prompt: &str,
+    directory: PathBuf,
+    policy: Policy,
+) -> Box<dyn Session> {
+    Box::new(Conversation::new(stdin, prompt, directory, policy))
 }
 
 struct Conversation {
@@ -47,7 +53,6 @@ struct Asked {
 }
 
 impl Conversation {
-    /// What `policy` says anything of is asked also where the backend's own rules would let it pass.
     fn new(stdin: OwnedFd, prompt: &str, directory: PathBuf, policy: Policy) -> Self {
         let pen = Pen::new(stdin);
         if !policy.is_empty() {

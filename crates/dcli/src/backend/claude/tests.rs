@@ -191,7 +191,7 @@ fn what_a_policy_says_anything_of_has_to_be_asked_and_nothing_else() {
 #[test]
 fn a_conversation_begins_with_a_thread_of_its_own_and_says_nothing() {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-    let mut session = session(writer, "x".repeat(1 << 20), PathBuf::from("/"));
+    let mut session = session(writer, &"x".repeat(1 << 20), PathBuf::from("/"), Policy::default());
     let said = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&said);
     let hear: Hear = Arc::new(move |what| {
