@@ -189,9 +189,16 @@ fn timed_out(limit: Limit, around: &Surroundings<'_>) -> String {
 
 /// A permission or a sandbox stopped the work.
 fn refused(scan: &Scan) -> Row {
-    let finished = scan.terminal && scan.answer().is_some();
-    let denied = scan.permission_denied.as_ref().filter(|_| !finished).map(|denied| {
-        format!("{denied}, and the turn stopped without a final result; allow it by --access")
+    let finished = scan.terminal && scan.answer().is_some() && scan.failure.is_none();
+    // A failure that says its own cause is no consequence of what was denied before it.
+    let explained =
+        scan.failure.as_ref().is_some_and(|failure| failure.confidence != Confidence::Low);
+    let denied = scan.permission_denied.as_ref().filter(|_| !finished && !explained);
+    let denied = denied.map(|denied| {
+        format!(
+            "{denied}, and the turn stopped without a final result; allow it by --access or a \
+             policy (--allow), or be there to answer (--attended)"
+        )
     });
     let unstarted = scan.sandbox_failure.as_ref().filter(|_| scan.tools_ok == 0).map(|sign| {
         format!("the backend's tools could not start ({sign}); nothing was run in its sandbox")

@@ -137,12 +137,12 @@ impl Desk {
         };
         if decision == Decision::AllowAlways {
             let who = answer.responder.clone().unwrap_or_default();
-            let covered = match open.ask.always.is_empty() {
-                true => &open.ask.patterns,
-                false => &open.ask.always,
+            let name = &open.ask.permission;
+            let rules: Vec<Rule> = match open.ask.always.is_empty() {
+                true => open.ask.patterns.iter().map(|what| Rule::literal(name, what)).collect(),
+                false => open.ask.always.iter().map(|like| Rule::new(name, like)).collect(),
             };
-            let rules = covered.iter().map(|pattern| Rule::new(&open.ask.permission, pattern));
-            self.always.extend(rules.map(|rule| (rule, who.clone())));
+            self.always.extend(rules.into_iter().map(|rule| (rule, who.clone())));
         }
         self.settle(&answer.interaction_id, &open.ask, ruling, Some(answer))
     }
@@ -250,7 +250,7 @@ impl Desk {
             }
             (Decision::Deny, InteractionOutcome::RejectedUnattended) => {
                 steps.push(Step::Refused(refusal(ask, "was rejected: nobody could answer it")));
-                let told = format!("Nobody is here to allow {words}. Go on without it.");
+                let told = format!("Nobody is here to answer: {words}. Go on without it.");
                 Verdict::Deny(Some(told))
             }
             (Decision::Deny, _) => {
@@ -260,7 +260,7 @@ impl Desk {
             }
             (Decision::Expired, _) => {
                 steps.push(Step::Refused(refusal(ask, "got no answer in time")));
-                Verdict::Deny(Some(format!("Nobody answered {words} in time. Go on without it.")))
+                Verdict::Deny(Some(format!("Nobody answered in time: {words}. Go on without it.")))
             }
         };
         steps.push(Step::Reply(Reply { key: ask.key.clone(), verdict }));

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 pub use self::desk::{Desk, Step, Terms};
 pub use self::policy::{Policy, Rule};
+use crate::envelope::summarise;
 use crate::fact::{InteractionKind, InteractionOutcome};
 
 /// The version of the shapes in this module.
@@ -45,7 +46,7 @@ impl Ask {
     pub fn words(&self) -> String {
         match self.patterns.is_empty() {
             true => self.permission.clone(),
-            false => format!("{} ({})", self.permission, self.patterns.join(", ")),
+            false => summarise(&format!("{} ({})", self.permission, self.patterns.join(", "))),
         }
     }
 }

@@ -20,6 +20,8 @@ const LONGEST: usize = 4096;
 pub struct Rule {
     permission: String,
     pattern: String,
+    /// No character of the pattern stands for another.
+    is_literal: bool,
 }
 
 /// A rule that cannot be one.
@@ -36,7 +38,14 @@ impl Rule {
     /// A rule for exactly this.
     #[must_use]
     pub fn new(permission: &str, pattern: &str) -> Self {
-        Self { permission: permission.to_lowercase(), pattern: pattern.to_owned() }
+        let permission = permission.to_lowercase();
+        Self { permission, pattern: pattern.to_owned(), is_literal: false }
+    }
+
+    /// A rule for this and for nothing like it.
+    #[must_use]
+    pub fn literal(permission: &str, what: &str) -> Self {
+        Self { is_literal: true, ..Self::new(permission, what) }
     }
 
     /// Which permission: a name in lower case, or a pattern of names.
@@ -58,11 +67,15 @@ impl Rule {
     }
 
     fn covers(&self, permission: &str, pattern: &str) -> bool {
-        self.names(permission) && matches(&self.pattern, pattern)
+        let fits = match self.is_literal {
+            true => self.pattern == pattern,
+            false => matches(&self.pattern, pattern),
+        };
+        self.names(permission) && fits
     }
 
     fn is_for_all(&self) -> bool {
-        self.pattern == "*"
+        self.pattern == "*" && !self.is_literal
     }
 }
 
