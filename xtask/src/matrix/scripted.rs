@@ -29,9 +29,29 @@ const BLOCKS: &[Block] = &[
     observed("17", JOBS_ANSWERED),
     ended("14", JOBS_FIELD_ENDED),
     observed("15", JOBS_BAD_INPUT),
+    observed("17", SERVERS_ANSWERED),
+    observed("20", SERVERS_FAULTY),
     observed("22", &["benchmarks-of-servers"]),
 ];
 
+/// What a scripted server asks.
+const SERVERS_ANSWERED: &[&str] = &["scripted-policy", "scripted-foreign"];
+/// A scripted server with each of its faults, and behind bad lines.
+const SERVERS_FAULTY: &[&str] = &[
+    "scripted-server",
+    "scripted-stranger",
+    "scripted-negotiation",
+    "scripted-retyped",
+    "scripted-death",
+    "scripted-silence",
+    "scripted-lost",
+    "scripted-unconfirmed",
+    "scripted-events",
+    "scripted-provider",
+    "scripted-large",
+    "scripted-cancel",
+    "scripted-line",
+];
 /// SIGKILL of the worker after each effect.
 const JOBS_KILLED: &[&str] = &[
     "killed-before-the-run",

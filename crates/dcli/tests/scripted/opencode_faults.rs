@@ -37,7 +37,7 @@ fn a_turn_on_a_fake_server_is_done_and_every_request_is_authorised_and_placed() 
     let served = ends(&script, &["--access", "workspace"], DONE, "");
     served.assert_polite();
     assert_eq!((served.calls("POST /session"), served.calls(PROMPT)), (1, 1));
-    shown("16", "scripted-server", "done; the password and the directory with every request");
+    shown("20", "scripted-server", "done; the password and the directory with every request");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_server_that_is_not_the_jobs_own_gets_no_session() {
         assert_eq!(served.calls("POST /session"), 0);
     }
     shown(
-        "16",
+        "20",
         "scripted-stranger",
         "open, elsewhere, foreign address, wrong password, chatter: 12",
     );
@@ -74,12 +74,12 @@ fn a_server_that_lacks_what_is_used_gets_no_session_and_the_versions_are_named()
         (with(Fault::of("GET /permission", Kind::Body(200, json!({})))), "GET /permission"),
         (with(Fault::of("GET /session/status", Kind::Body(200, json!([])))), "GET /session/status"),
         (with(Fault::of("GET /path", Kind::Retype("/directory".into(), json!(7)))), "directory"),
-        (with(Fault::of(health, Kind::Raw("<html>".into()))), ""),
+        (with(Fault::of(health, Kind::Body(200, json!({"healthy": true})))), "version"),
     ] {
         let served = ends(&script, &[], ENVIRONMENT, needle);
         assert_eq!(served.calls("POST /session"), 0);
     }
-    shown("16", "scripted-negotiation", "version, operation, field, form: exit 12, no session");
+    shown("20", "scripted-negotiation", "version, operation, field, form: exit 12, no session");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_field_that_changes_its_type_later_is_exit_26() {
         let script = turn(steps()).with(Fault::of(route, kind).after_prompt());
         ends(&script, &[], "failed protocol 26", route);
     }
-    shown("16", "scripted-retyped", "status, permission, message: exit 26");
+    shown("20", "scripted-retyped", "status, permission, message: exit 26");
 }
 
 #[test]
@@ -102,18 +102,18 @@ fn a_server_that_dies_in_a_turn_has_failed_whatever_its_exit_was() {
         let script = turn([Step::SleepMs(200), last]);
         ends(&script, &[], "failed backend_execution_failed 10", "");
     }
-    shown("16", "scripted-death", "exit 0, exit 3 and a kill in a turn: failed, 10");
+    shown("20", "scripted-death", "exit 0, exit 3 and a kill in a turn: failed, 10");
 }
 
 #[test]
 fn a_server_that_says_nothing_of_itself_or_of_the_end_is_ended_by_a_deadline() {
     let silent = Script { announce: Some(String::new()), ..Script::default() };
-    ends(&silent, &["--startup-timeout-sec", "2"], "timed_out timeout 20", "startup");
+    ends(&silent, &["--startup-timeout-sec", "2"], "timed_out timeout 24", "startup");
     let stalled = turn([Step::Stall(true)]);
-    ends(&stalled, &["--hard-timeout-sec", "4"], "timed_out timeout 20", "hard");
+    ends(&stalled, &["--hard-timeout-sec", "4"], "timed_out timeout 24", "hard");
     let deaf = with(Fault::of("*", Kind::Stall).after_prompt());
-    ends(&deaf, &["--hard-timeout-sec", "4"], "timed_out timeout 20", "hard");
-    shown("16", "scripted-silence", "no announcement, a stall, no answers: timed_out");
+    ends(&deaf, &["--hard-timeout-sec", "4"], "timed_out timeout 24", "hard");
+    shown("20", "scripted-silence", "no announcement, a stall, no answers: timed_out");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_a_line_loses_is_asked_again_and_the_prompt_is_sent_once() {
         assert_eq!(served.calls(PROMPT), 1, "{route}");
     }
     shown(
-        "16",
+        "20",
         "scripted-lost",
         "session, prompt, messages, status, events lost: done, one prompt",
     );
@@ -149,7 +149,7 @@ fn a_prompt_that_never_arrived_is_not_sent_again() {
     let script = with(Fault::of(PROMPT, Kind::Drop));
     let served = ends(&script, &[], "failed backend_execution_failed 10", "was not sent again");
     assert_eq!(served.calls(PROMPT), 1);
-    shown("16", "scripted-unconfirmed", "one prompt, failed, and the message says so");
+    shown("20", "scripted-unconfirmed", "one prompt, failed, and the message says so");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn event_streams_that_are_cut_cost_nothing() {
     let cut = || [Step::CutEvents(true), Step::SleepMs(200)];
     let steps = cut().into_iter().chain(cut()).chain([Step::Text("OK".into())]);
     ends(&turn(steps), &[], DONE, "");
-    shown("16", "scripted-events", "two cuts of the event stream: done");
+    shown("20", "scripted-events", "two cuts of the event stream: done");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn errors_of_a_provider_have_their_class() {
     ends(&retried, &[], DONE, "");
     let model = &["--model", "stub/nope"];
     ends(&Script::default(), model, "failed backend_execution_failed 10", "stub/nope");
-    shown("16", "scripted-provider", "401, 429, retries, an unknown model: 13, 14, done, 10");
+    shown("20", "scripted-provider", "401, 429, retries, an unknown model: 13, 14, done, 10");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_large_answer_is_whole_and_chatter_of_the_server_is_no_record() {
     let served = Served::new(&script);
     let (job, outcome) = served.ran::<&str>([]);
     assert_eq!((ending(&job), &job["result_bytes"]), (DONE.into(), &json!(1 << 20)), "{outcome:?}");
-    shown("16", "scripted-large", "1 MiB of answer, 200 kB before and after the address: whole");
+    shown("20", "scripted-large", "1 MiB of answer, 200 kB before and after the address: whole");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_cancel_aborts_the_session_and_ends_the_server() {
     served.stage.wait_file("tmp/started");
     served.stage.over(&["cancel", &id]);
     let job: Value = served.stage.waited(&id);
-    assert_eq!(ending(&job), "cancelled cancelled 130", "{job:#}");
+    assert_eq!(ending(&job), "cancelled cancelled 30", "{job:#}");
     assert_eq!(served.calls("POST /session/{sessionID}/abort"), 1, "{job:#}");
-    shown("16", "scripted-cancel", "one abort, cancelled, nothing alive");
+    shown("20", "scripted-cancel", "one abort, cancelled, nothing alive");
 }

@@ -13,14 +13,14 @@ use crate::common::shown;
 
 const SEEDS: u64 = 200;
 /// Jobs at once.
-const HANDS: usize = 6;
+const HANDS: usize = 8;
 /// What a line can do to a job: nothing, a prompt of which nobody knows whether it arrived, or a
 /// session that could not be made.
 const ENDINGS: [&str; 4] = [
     "done null 0",
     "failed backend_execution_failed 10",
     "failed environment 12",
-    "timed_out timeout 20",
+    "timed_out timeout 24",
 ];
 
 /// The file shows whether the turn ran: a job that is done has it.
@@ -30,7 +30,7 @@ fn script() -> Script {
 }
 
 fn run(seed: u64) -> String {
-    let served = Served::behind_a_bad_line(&script(), seed, 10 + seed % 40);
+    let served = Served::behind_a_bad_line(&script(), seed, 4 + seed % 27);
     let options = ["--allow", "bash", "--hard-timeout-sec", "40"];
     let (job, outcome) = served.ran(options);
     let end = ending(&job);
