@@ -44,6 +44,8 @@ const SERVERS_FAULTY: &[&str] = &[
     "scripted-retyped",
     "scripted-death",
     "scripted-silence",
+    "scripted-deaf",
+    "scripted-mute",
     "scripted-lost",
     "scripted-unconfirmed",
     "scripted-events",

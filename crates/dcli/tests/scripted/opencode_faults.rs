@@ -199,3 +199,32 @@ fn a_cancel_aborts_the_session_and_ends_the_server() {
     assert_eq!(served.calls("POST /session/{sessionID}/abort"), 1, "{job:#}");
     shown("20", "scripted-cancel", "one abort, cancelled, nothing alive");
 }
+
+/// What a job came to that takes longer than one wait of a test.
+fn outlasted(script: &Script) -> Value {
+    let served = Served::new(script);
+    let id = served.stage.submitted(served.job("submit").words("Do it."));
+    for _ in 0..2 {
+        served.stage.over(&["wait", &id, "--timeout-sec", "50"]);
+    }
+    served.stage.waited(&id)
+}
+
+#[test]
+fn a_server_that_stops_answering_has_failed_without_any_deadline() {
+    let deaf = with(Fault::of("*", Kind::Stall).after_prompt());
+    let job = outlasted(&deaf);
+    assert_eq!(ending(&job), "failed backend_execution_failed 10", "{job:#}");
+    let reason = job["failure"]["message"].as_str().unwrap();
+    assert!(reason.contains("did not answer for 60 s"), "{reason}");
+    shown("20", "scripted-deaf", "no answer to anything after the prompt: failed, 10, after 60 s");
+}
+
+#[test]
+fn a_server_whose_messages_cannot_be_had_is_never_done() {
+    let script = with(Fault::of(MESSAGES, Kind::Stall).after_prompt());
+    let served = Served::new(&script);
+    let (job, outcome) = served.ran(["--hard-timeout-sec", "15"]);
+    assert_eq!(ending(&job), "timed_out timeout 24", "{outcome:?}");
+    shown("20", "scripted-mute", "no message can be read: the deadline ends it, never done");
+}

@@ -39,11 +39,21 @@ fn run(seed: u64) -> String {
     let is_made = served.stage.room.work().join("made").exists();
     assert!(is_made || job["state"] != "done", "seed {seed}: done without its effect");
     assert!(job["state"] != "done" || is_whole(&job), "seed {seed}: {job:#}");
+    // A turn that ran to its end was seen: what failed is a prompt that never arrived.
+    assert!(job["state"] != "failed" || is_unprompted(&served, &job), "seed {seed}: {job:#}");
     end
 }
 
 fn is_whole(job: &Value) -> bool {
     job["result_bytes"] == "the answer".len() && job["tokens"]["total"] == 2 * 26
+}
+
+/// The prompt did not reach the server, nothing was done, and the record says so.
+fn is_unprompted(served: &Served, job: &Value) -> bool {
+    let reason = job["failure"]["message"].as_str().unwrap();
+    served.calls(PROMPT) == 0
+        && !served.stage.room.work().join("made").exists()
+        && (job["command_exit_code"] == 12 || reason.contains("was not sent again"))
 }
 
 #[test]
