@@ -17,8 +17,9 @@ use super::wire::{self, SessionInfo};
 
 /// How long a prompt is looked for whose answer was lost.
 const LOOKED_FOR: Duration = Duration::from_secs(30);
-/// How often a session may be made: once more where the first is not there.
-const MOST: u8 = 2;
+/// How often making a session is tried: one whose answer was lost and that is not there either costs
+/// nothing, and no prompt is in it.
+const MOST: u8 = 5;
 
 /// Makes the session and sees that it is where the job is.
 pub(super) fn session(
@@ -47,12 +48,13 @@ fn create(
     opening: &Opening,
     body: &Value,
 ) -> Result<SessionInfo, Fault> {
-    for tried in 1..=MOST {
+    let mut last = String::new();
+    for _ in 0..MOST {
         match link.attempt(&ops::CREATE, "", Some(body)) {
             Ok(Some(made)) => {
                 return read("POST /session", Stage::Negotiation, wire::session(&made));
             }
-            Ok(None) => {}
+            Ok(None) => last = link.last(),
             Err(error) => return Err(unexpected(error)),
         }
         ears.pause(RETRY).map_err(|Told| Fault::Told)?;
@@ -62,11 +64,8 @@ fn create(
         if let Some(made) = all.into_iter().find(|session| session.title.as_ref() == title) {
             return Ok(made);
         }
-        if tried == MOST {
-            link.silence()?;
-        }
     }
-    Err(Fault::Silent { sec: super::link::SILENCE.as_secs(), last: link.last() })
+    Err(Fault::Unmade { tries: MOST, last })
 }
 
 /// Sends the prompt; the id of its message. It is sent once: after a lost answer it is looked for.

@@ -153,6 +153,14 @@ pub(super) enum Fault {
         /// The last error.
         last: String,
     },
+    /// No session could be made.
+    #[error("no session could be made in {tries} tries ({last}); no prompt was sent; try again")]
+    Unmade {
+        /// How often it was tried.
+        tries: u8,
+        /// The last error.
+        last: String,
+    },
     /// The prompt was sent, and it is not there.
     #[error(
         "the prompt was sent once and is not in the session {sec} s later ({last}); it was not sent \
@@ -216,6 +224,7 @@ impl Fault {
             Self::Model { .. }
             | Self::Variant { .. }
             | Self::Silent { .. }
+            | Self::Unmade { .. }
             | Self::Unconfirmed { .. } => FailureClass::BackendExecutionFailed,
             Self::Foreign { .. } | Self::Refused { .. } => FailureClass::PermissionOrSandbox,
         }

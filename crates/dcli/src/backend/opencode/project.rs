@@ -88,13 +88,13 @@ impl Projection {
             "tool" => self.tool(session, message, (part, told), news),
             "text" | "reasoning" if is_over || has_ended(part) => {
                 if !is_aside {
-                    self.tell(news, record(&part.kind, session, part.value.clone()));
+                    self.tell(news, self.record(&part.kind, session, part.value.clone()));
                 }
                 Some(Told::Whole)
             }
             "step-start" => {
                 if !is_aside {
-                    self.tell(news, record("step_start", session, part.value.clone()));
+                    self.tell(news, self.record("step_start", session, part.value.clone()));
                 }
                 Some(Told::Whole)
             }
@@ -111,12 +111,12 @@ impl Projection {
 
     fn step(&mut self, session: &str, is_aside: bool, part: &Part, news: &mut News) {
         let kind = if is_aside { ASIDE } else { "step_finish" };
-        let finished = record(kind, session, part.value.clone());
+        let finished = self.record(kind, session, part.value.clone());
         if is_aside || part.value.get("reason").and_then(Value::as_str) != Some("stop") {
             return self.tell(news, finished);
         }
         let earlier = self.held.replace(finished);
-        news.records.extend(earlier);
+        news.records.extend(earlier.map(aside));
     }
 
     fn tool(
@@ -138,12 +138,12 @@ impl Projection {
             value["callID"] = format!("{session}/{own}").into();
         }
         if told.is_none() {
-            self.tell(news, record("tool_start", session, value.clone()));
+            self.tell(news, self.record("tool_start", session, value.clone()));
         }
         if !has_ended {
             return Some(Told::Begun);
         }
-        self.tell(news, record("tool_end", session, value));
+        self.tell(news, self.record("tool_end", session, value));
         if status == Some("completed") {
             let (session, message, call) = (session.to_owned(), message.id.clone(), own.to_owned());
             news.ran.push(EndedCall { session, message, call });
@@ -151,18 +151,30 @@ impl Projection {
         Some(Told::Whole)
     }
 
-    /// What comes after a last step in the job's own session shows that it was not the last.
+    /// A record names the job's session, whichever of its tree it is of.
+    fn record(&self, kind: &str, session: &str, part: Value) -> Value {
+        match session == self.root {
+            true => json!({"type": kind, "sessionID": self.root, "part": part}),
+            false => {
+                json!({"type": kind, "sessionID": self.root, "child": session, "part": part})
+            }
+        }
+    }
+
+    /// What comes after a last step in the job's own session shows that it was not the last, and
+    /// proves nothing any more.
     fn tell(&mut self, news: &mut News, record: Value) {
-        let is_own = record.get("sessionID").and_then(Value::as_str) == Some(&self.root);
+        let is_own = record.get("child").is_none();
         if is_own && record.get("type").and_then(Value::as_str) != Some(ASIDE) {
-            news.records.extend(self.held.take());
+            news.records.extend(self.held.take().map(aside));
         }
         news.records.push(record);
     }
 }
 
-fn record(kind: &str, session: &str, part: Value) -> Value {
-    json!({"type": kind, "sessionID": session, "part": part})
+fn aside(mut step: Value) -> Value {
+    step["type"] = ASIDE.into();
+    step
 }
 
 /// The record of a session that failed.

@@ -58,7 +58,7 @@ fn a_last_step_that_something_follows_was_not_the_last() {
     assert_eq!(kinds(&projection.take("root", &messages(&json!([first.clone()])))), [""; 0]);
     let second = assistant("m2", &json!({}), &json!([{"id": "b", "type": "step-start"}]));
     let news = projection.take("root", &messages(&json!([first, second])));
-    assert_eq!(kinds(&news), ["step_finish", "step_start"]);
+    assert_eq!(kinds(&news), ["child_step_finish", "step_start"]);
     assert_eq!(projection.release(), None);
 }
 
@@ -104,6 +104,7 @@ fn of_a_child_and_of_a_summary_only_calls_and_costs_are_told() {
     let news = projection.take("child", &all);
     assert_eq!(kinds(&news), ["tool_start", "tool_end", "child_step_finish"]);
     assert_eq!(news.records[0]["part"]["callID"], "child/call_1");
+    assert_eq!(news.records[0]["sessionID"], "root");
     assert_eq!(news.ran[0].call, "call_1");
     let summary = messages(&json!([assistant(
         "m2",

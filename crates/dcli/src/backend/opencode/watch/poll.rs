@@ -49,8 +49,8 @@ impl Watch {
             if seen.retry.as_ref() != Some(&this) {
                 seen.retry = Some(this);
                 told.push(json!({
-                    "type": "retry", "sessionID": session, "attempt": attempt, "next": next,
-                    "message": message,
+                    "type": "retry", "sessionID": self.root, "session": session,
+                    "attempt": attempt, "next": next, "message": message,
                 }));
             }
         }
