@@ -10,7 +10,7 @@ use dcli_testkit::model::{Scenario, Tool, Turn};
 use serde_json::{Value, json};
 
 use super::case::Case;
-use super::pool::{self, Cell};
+use super::pool::{self, Cell, Kind};
 use super::said::{Said, ended, open_interaction, over, respond, submit};
 use super::scene::Scene;
 
@@ -20,7 +20,7 @@ const DONE: &str = "all of it was tried";
 #[test]
 fn every_answer_has_its_effect_and_no_other() {
     let cases: Vec<Case> = Case::all().into_iter().filter(|case| asks(case.id())).collect();
-    let kinds: [(&str, fn(&Case)); 5] = [
+    let kinds: [Kind; 5] = [
         ("answers", every_answer),
         ("denied", a_denial_without_words),
         ("late", an_answer_that_is_late),

@@ -9,7 +9,7 @@ use dcli_testkit::model::{Scenario, Stall, Tool, Turn};
 use serde_json::{Value, json};
 
 use super::case::Case;
-use super::pool::{self, Cell};
+use super::pool::{self, Cell, Kind};
 use super::said::{ended, over, say, submit, with_prompt};
 use super::scene::Scene;
 
@@ -19,7 +19,7 @@ const STAYS: &str = "tail -f /dev/null >/dev/null 2>&1";
 
 #[test]
 fn what_nobody_can_answer_is_rejected_and_named_wherever_it_is_asked() {
-    let kinds: [(&str, fn(&Case)); 8] = [
+    let kinds: [Kind; 8] = [
         ("permission-root", permission_in_the_root),
         ("permission-child", permission_in_a_child),
         ("question", question),
@@ -54,7 +54,7 @@ fn nothing_of_a_server_is_left_after_any_ending() {
     pool::run("servers' ends", &cells);
 }
 
-fn run(suite: &str, kinds: &[(&str, fn(&Case))]) {
+fn run(suite: &str, kinds: &[Kind]) {
     let cases: Vec<Case> =
         Case::all().into_iter().filter(|case| case.id() == CliId::Opencode).collect();
     let cells = kinds

@@ -10,7 +10,7 @@ use dcli_testkit::model::{Scenario, Turn};
 use serde_json::json;
 
 use super::case::Case;
-use super::pool::{self, Cell};
+use super::pool::{self, Cell, Kind};
 use super::said::{ended, over, submit};
 use super::scene::Scene;
 
@@ -22,7 +22,7 @@ const STEALS: &str = include_str!("steal.js");
 fn a_password_is_kept_nowhere_and_an_answer_that_dcli_did_not_give_ends_the_job() {
     let cases: Vec<Case> =
         Case::all().into_iter().filter(|case| case.id() == CliId::Opencode).collect();
-    let kinds: [(&str, fn(&Case)); 2] =
+    let kinds: [Kind; 2] =
         [("kept nowhere", kept_nowhere), ("answered by the tool", answered_by_the_tool)];
     let cells = kinds
         .iter()

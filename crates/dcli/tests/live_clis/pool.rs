@@ -32,6 +32,9 @@ impl Drop for Slot {
     }
 }
 
+/// What is to be seen, by name, and the look.
+pub(crate) type Kind = (&'static str, fn(&Case));
+
 /// Something to be seen with one case.
 pub(crate) struct Cell {
     /// What, in a word or two.

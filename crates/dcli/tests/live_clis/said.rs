@@ -74,7 +74,11 @@ pub(crate) fn open_interaction(scene: &Scene, id: &str) -> Value {
     let look = || {
         let asked = over(scene, &["interactions", id, "--json"]).json("interactions");
         let mut all = asked["interactions"].as_array().unwrap().iter();
-        let open = all.find(|one| one["resolved_at"].is_null()).cloned();
+        // One that a rule decides is pending for a moment too.
+        let waits = |one: &&Value| {
+            one["resolved_at"].is_null() && one["outcome"] == "awaiting_authorized_responder"
+        };
+        let open = all.find(waits).cloned();
         if open.is_none() {
             let status = over(scene, &["status", id, "--json"]).json("job");
             assert_ne!(status["phase"], "terminal", "nothing was asked: {status:#}");

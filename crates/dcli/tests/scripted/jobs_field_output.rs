@@ -66,11 +66,15 @@ fn field_10_exit_0_on_failure_is_a_failed_job() {
     let claude = job("claude", [say(said)]);
     assert_eq!(ending(&claude), [&json!("failed"), &json!("quota_or_rate_limit"), &json!(14)]);
     assert_eq!(claude["failure_reason"], "API Error: Rate limit reached");
+    let gemini = job("gemini", []);
+    assert_eq!(ending(&gemini), [&json!("failed"), &json!("no_result"), &json!(11)]);
+    // A server that ends by itself has failed, whatever its code.
     let opencode = job("opencode", []);
-    assert_eq!(ending(&opencode), [&json!("failed"), &json!("no_result"), &json!(11)]);
+    let served = [&json!("failed"), &json!("backend_execution_failed"), &json!(10)];
+    assert_eq!(ending(&opencode), served);
     let codex = job("codex", [say(golden("codex", "error-400"))]);
     assert_eq!((&codex["state"], &codex["backend_exit_code"]), (&json!("failed"), &json!(0)));
-    shown("14", "job-field-10", "three shapes of a failure at exit 0, each failed");
+    shown("14", "job-field-10", "four shapes of a failure at exit 0, each failed");
 }
 
 #[test]
@@ -178,7 +182,7 @@ fn field_18_the_vendors_windows_are_in_the_status() {
 #[test]
 fn field_20_a_login_that_is_gone_is_said_and_not_tried_again() {
     for (backend, scenario) in
-        [("claude", "error-401-full"), ("codex", "error-401"), ("opencode", "error-401")]
+        [("claude", "error-401-full"), ("codex", "error-401"), ("qwen", "error-401")]
     {
         let stage = Stage::new([say(golden(backend, scenario)), Step::Exit(1)]);
         let job = ran(&stage, backend, Protection::On);

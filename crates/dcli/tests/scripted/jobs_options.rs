@@ -1,5 +1,9 @@
 //! Options of a backend's own, at every door: known ones arrive, foreign ones make no job.
 
+use dcli_testkit::opencode::Script;
+use serde_json::json;
+
+use crate::common::served::{PROMPT, Served};
 use crate::common::{Dialect, Exec, Outcome, Stage, shown};
 
 const DOORS: [&str; 3] = ["exec", "run", "submit"];
@@ -75,7 +79,9 @@ fn a_backends_own_option_arrives_as_its_record_writes_it() {
         ("opencode", ["--variant", "fast"], ["--variant", "fast"]),
     ];
     for (backend, option, native) in known {
-        for door in DOORS {
+        // A job's server is told in the body of a request: see below.
+        let doors = if backend == "opencode" { &DOORS[..1] } else { &DOORS[..] };
+        for &door in doors {
             let stage = stage(backend);
             let exec = stage.job(door, backend).args(["--model", "a/b"]).args(option);
             let warned = match door {
@@ -95,6 +101,27 @@ fn a_backends_own_option_arrives_as_its_record_writes_it() {
                 "{backend} {door}: {warned}"
             );
         }
+    }
+}
+
+#[test]
+fn a_server_is_told_its_model_and_variant_with_the_prompt_and_refuses_what_it_does_not_know() {
+    let served = Served::new(&Script::default());
+    let (job, _) = served.ran(["--model", "stub/stub-model", "--variant", "high"]);
+    assert_eq!(job["state"], "done", "{job:#}");
+    let log = served.log();
+    let prompt = log.iter().find(|request| request.route == PROMPT).unwrap();
+    let model = json!({"providerID": "stub", "modelID": "stub-model"});
+    assert_eq!((&prompt.body["model"], &prompt.body["variant"]), (&model, &json!("high")));
+    for (words, needle) in [
+        (["--model", "stub/nope", "--variant", "high"], "stub/nope"),
+        (["--model", "stub/stub-model", "--variant", "bogus"], "bogus"),
+    ] {
+        let served = Served::new(&Script::default());
+        let (job, _) = served.ran(words);
+        assert_eq!((&job["state"], served.calls(PROMPT)), (&json!("failed"), 0), "{job:#}");
+        let reason = job["failure_reason"].as_str().unwrap();
+        assert!(reason.contains(needle), "{reason}");
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::common::{Dialect, Exec, Outcome, Stage, say, shown};
 
 /// Given by name. It needs escapes in JSON, and is cut in two in the middle of one.
-const GIVEN: &str = "pl4nted-head\"\\\u{e9}pl4nted-tail";
+pub(super) const GIVEN: &str = "pl4nted-head\"\\\u{e9}pl4nted-tail";
 /// Found in variables with telling names.
 const AMBIENT: [(&str, &str); 5] = [
     ("SERVICE_KEY", "amb1ent-one-77aa"),
@@ -111,7 +111,7 @@ fn job<'s>(stage: &'s Stage, verb: &str, backend: &str, told: Told) -> Exec<'s> 
 }
 
 /// The names of the files below `root`, but the user's own, in which a trace is.
-fn traces(root: &Path) -> BTreeSet<String> {
+pub(super) fn traces(root: &Path) -> BTreeSet<String> {
     let files = Stage::files(root).into_iter();
     let holds = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
@@ -228,8 +228,7 @@ const ENDINGS: [Ending; 5] =
 
 #[test]
 fn a_planted_secret_is_kept_nowhere_but_in_the_users_own_files() {
-    for (ending, backend) in ENDINGS.into_iter().zip(["claude", "codex", "opencode"].iter().cycle())
-    {
+    for (ending, backend) in ENDINGS.into_iter().zip(["claude", "codex"].iter().cycle()) {
         let (stage, id) = ended(ending, backend, Told::Yes);
         let capture = stage.job_dir(&id).join("attempts/1/capture");
         // While nobody has recorded the death, the raw output is where no command reads it.
@@ -249,7 +248,7 @@ fn a_planted_secret_is_kept_nowhere_but_in_the_users_own_files() {
 #[test]
 fn the_same_words_are_in_every_file_where_nobody_said_that_they_are_secret() {
     let mut seen = BTreeSet::new();
-    for (ending, backend) in [(Ending::Failed, "claude"), (Ending::Done, "opencode")] {
+    for (ending, backend) in [(Ending::Failed, "claude"), (Ending::Done, "codex")] {
         let (stage, id) = ended(ending, backend, Told::No);
         stage.waited(&id);
         if backend == "claude" {
@@ -286,7 +285,7 @@ fn a_foreground_job_keeps_no_secret_either() {
 
 #[test]
 fn a_prompt_is_kept_in_one_place_also_where_it_is_an_argument() {
-    for backend in ["opencode", "claude", "gemini"] {
+    for backend in ["claude", "gemini"] {
         let stage = Stage::new([Dialect::of(backend).ok("Done.").told()]);
         let run = stage.job("run", backend).words("pl4nted-head, which nobody said is secret");
         assert_eq!(run.run().code(), 0);

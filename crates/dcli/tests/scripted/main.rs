@@ -49,5 +49,6 @@ mod never_ok;
 mod opencode_asks;
 mod opencode_faults;
 mod opencode_line;
+mod opencode_redaction;
 mod schemas;
 mod verbs;
