@@ -16,9 +16,11 @@ const ANSWER: &str = "the answer of a server\nin two lines";
 /// Ends only when it is ended, and holds nobody's output open.
 const STAYS: &str = "tail -f /dev/null >/dev/null 2>&1";
 
+type Look = fn(&Case);
+
 #[test]
 fn a_job_of_opencodes_server_ends_as_its_session_did() {
-    let kinds: [(&str, fn(&Case)); 8] = [
+    let kinds: [(&str, Look); 8] = [
         ("text", text),
         ("steps", several_steps),
         ("large", a_large_answer),
