@@ -181,8 +181,14 @@ impl Line {
     fn ask(&self, incoming: &Incoming) -> io::Result<Vec<u8>> {
         let mut server = self.open(incoming)?;
         server.set_read_timeout(Some(PATIENCE))?;
-        let mut answer = Vec::new();
-        server.read_to_end(&mut answer)?;
+        let (mut answer, mut chunk) = (Vec::new(), [0; 16 * 1024]);
+        // The real server was seen to keep connections open that were to be closed.
+        while !is_whole(&answer) {
+            match server.read(&mut chunk)? {
+                0 => break,
+                count => answer.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+            }
+        }
         Ok(answer)
     }
 
@@ -196,5 +202,23 @@ impl Line {
         let server = self.open(incoming)?;
         io::copy(&mut server.take(most.unwrap_or(u64::MAX)), client)?;
         Ok(())
+    }
+}
+
+/// Whether an answer is all there, by its head; without one it is not.
+fn is_whole(answer: &[u8]) -> bool {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut headers);
+    let Ok(httparse::Status::Complete(head)) = response.parse(answer) else { return false };
+    let header = |name: &str| {
+        let mut all = response.headers.iter().filter(|one| one.name.eq_ignore_ascii_case(name));
+        all.next().map(|one| String::from_utf8_lossy(one.value).into_owned())
+    };
+    if response.code == Some(204) {
+        return true;
+    }
+    match header("content-length").and_then(|length| length.trim().parse::<usize>().ok()) {
+        Some(length) => answer.len() >= head + length,
+        None => header("transfer-encoding").is_some() && answer.ends_with(b"0\r\n\r\n"),
     }
 }
