@@ -13,6 +13,7 @@ mod jobs;
 mod opencode_asks;
 mod opencode_crowd;
 mod opencode_killed;
+mod opencode_line;
 mod opencode_secret;
 mod opencode_server;
 mod pool;
