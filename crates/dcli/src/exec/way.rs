@@ -122,6 +122,7 @@ impl Opened {
                 let (model, variant) = request.model_words();
                 let session = opencode::session(opencode::Opening {
                     announced: captures.stdout.reader()?,
+                    program: prepared.program.clone(),
                     password: request.variable(&server.admission).unwrap_or_default(),
                     supported: request.executor.record.version.supported.clone(),
                     directory: prepared.workspace.clone(),

@@ -1,4 +1,5 @@
-//! Which version a binary printed, kept by the binary's identity: one CLI needs 1.5 s to say.
+//! What is known of a binary, kept by its identity: the version that it printed, which takes one CLI
+//! 1.5 s, and what was made sure of about it, which takes another 1.5 s.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,10 +47,51 @@ struct Entry {
     version: String,
 }
 
+/// What was made sure of about a binary, by a label of whoever did.
+#[derive(Debug, Serialize, Deserialize)]
+struct Proof {
+    fingerprint: Fingerprint,
+    label: String,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Versions {
     schema_version: u32,
     binaries: BTreeMap<String, Entry>,
+    #[serde(default)]
+    proven: BTreeMap<String, Proof>,
+}
+
+impl Versions {
+    fn none() -> Self {
+        let (binaries, proven) = (BTreeMap::new(), BTreeMap::new());
+        Self { schema_version: SCHEMA_VERSION, binaries, proven }
+    }
+}
+
+/// Whether `label` was proven of the binary at `path`, and it is still the same file.
+#[must_use]
+pub fn is_proven(path: &Path, label: &str) -> bool {
+    let proof = load().and_then(|mut versions| versions.proven.remove(&*path.to_string_lossy()));
+    let same = |found: &Fingerprint| Fingerprint::of(path).is_ok_and(|now| now == *found);
+    proof.is_some_and(|proof| proof.label == label && same(&proof.fingerprint))
+}
+
+/// Remembers that `label` was proven of the binary at `path`.
+///
+/// # Errors
+/// The cache cannot be written; it has to be proven again.
+pub fn prove(path: &Path, label: &str) -> io::Result<()> {
+    let mut versions = load().unwrap_or_else(Versions::none);
+    let proof = Proof { fingerprint: Fingerprint::of(path)?, label: label.to_owned() };
+    versions.proven.insert(path.to_string_lossy().into_owned(), proof);
+    while versions.proven.len() > KEPT {
+        let oldest = versions.proven.iter().min_by_key(|(_, p)| p.fingerprint.modified_ns);
+        let Some(name) = oldest.map(|(name, _)| name.clone()) else { break };
+        versions.proven.remove(&name);
+    }
+    let file = super::layout::versions()?;
+    super::record::replace(&file, &serde_json::to_vec_pretty(&versions)?)
 }
 
 /// The version that the binary at `path` printed when it was last asked, if it is still the same
@@ -67,8 +109,7 @@ pub fn recall(path: &Path) -> Option<String> {
 /// The cache cannot be written; the version is known all the same.
 pub fn remember(path: &Path, version: &str) -> io::Result<()> {
     let file = super::layout::versions()?;
-    let empty = Versions { schema_version: SCHEMA_VERSION, binaries: BTreeMap::new() };
-    let mut versions = load().unwrap_or(empty);
+    let mut versions = load().unwrap_or_else(Versions::none);
     let entry = Entry { fingerprint: Fingerprint::of(path)?, version: version.to_owned() };
     versions.binaries.insert(path.to_string_lossy().into_owned(), entry);
     while versions.binaries.len() > KEPT {

@@ -228,3 +228,27 @@ fn a_server_whose_messages_cannot_be_had_is_never_done() {
     assert_eq!(ending(&job), "timed_out timeout 24", "{outcome:?}");
     shown("20", "scripted-mute", "no message can be read: the deadline ends it, never done");
 }
+
+#[test]
+fn a_server_describes_itself_once_for_each_binary_and_version() {
+    let served = Served::new(&Script::default());
+    let doc = |served: &Served| served.calls("GET /doc");
+    for _ in 0..3 {
+        let (job, outcome) = served.ran::<&str>([]);
+        assert_eq!(ending(&job), DONE, "{outcome:?}");
+        assert_eq!(doc(&served), 1);
+    }
+    let newer = Script { version: "1.18.34".to_owned(), ..Script::default() };
+    newer.save(&served.stage.path("opencode.json")).unwrap();
+    served.ran::<&str>([]);
+    assert_eq!(doc(&served), 2, "another version is another server");
+}
+
+#[test]
+fn answers_that_are_whole_and_no_json_are_not_waited_for() {
+    let fault = Fault::of("GET /global/health", Kind::Raw("<html>hello</html>".to_owned()));
+    let served = ends(&with(fault), &[], ENVIRONMENT, "no JSON");
+    assert_eq!(served.calls("POST /session"), 0);
+    let fault = Fault::of(MESSAGES, Kind::Raw("<html>hello</html>".to_owned()));
+    ends(&with(fault), &[], "failed protocol 26", "no JSON");
+}

@@ -1,6 +1,7 @@
 //! The link to the server: calls that are tried again while there is hope, and the time since when
 //! there is none.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -24,11 +25,22 @@ pub(super) struct Link {
     heard: Instant,
     patience: Duration,
     last: Option<CallError>,
+    /// Of each operation, the whole answers in a row that were no JSON.
+    garbled: BTreeMap<String, u32>,
 }
+
+/// So many whole answers in a row that are no JSON were not cut on their way.
+const GARBLED: u32 = 5;
 
 impl Link {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, heard: Instant::now(), patience: FIRST_PATIENCE, last: None }
+        Self {
+            client,
+            heard: Instant::now(),
+            patience: FIRST_PATIENCE,
+            last: None,
+            garbled: BTreeMap::new(),
+        }
     }
 
     /// One try. `None`: it did not come through, which passes for now.
@@ -43,9 +55,10 @@ impl Link {
             Ok(value) => {
                 self.heard = Instant::now();
                 self.last = None;
+                self.garbled.remove(&operation.to_string());
                 Ok(Some(value))
             }
-            Err(error) if error.is_passing() => {
+            Err(error) if error.is_passing() && !self.is_garbled(operation, &error) => {
                 if matches!(error, CallError::TimedOut { .. }) {
                     self.patience = (patience * 2).min(SILENCE);
                 }
@@ -57,6 +70,16 @@ impl Link {
                 Err(error)
             }
         }
+    }
+
+    /// Whether this is no accident any more.
+    fn is_garbled(&mut self, operation: &Operation, error: &CallError) -> bool {
+        if !matches!(error, CallError::NotJson { .. }) {
+            return false;
+        }
+        let count = self.garbled.entry(operation.to_string()).or_default();
+        *count += 1;
+        *count >= GARBLED
     }
 
     /// How long one call may wait now: never much longer than there is hope.

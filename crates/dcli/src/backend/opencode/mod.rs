@@ -30,6 +30,8 @@ mod wire;
 pub(crate) struct Opening {
     /// The server's standard output, from its start: its address is announced there.
     pub announced: File,
+    /// The server's program.
+    pub program: PathBuf,
     /// What it accepts requests with. Written nowhere.
     pub password: String,
     /// The versions that the record supports, as a semver requirement; empty: any.

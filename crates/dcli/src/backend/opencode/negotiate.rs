@@ -14,6 +14,7 @@ use super::link::{Link, read, refused};
 use super::operations::{self as ops, Operation};
 use super::ruleset::{self, Own};
 use super::wire;
+use crate::store::versions;
 
 /// The most names that a message lists.
 const NAMED: usize = 10;
@@ -43,8 +44,14 @@ pub(super) fn negotiate(
     let negotiated = Stage::Negotiation;
     place(&read("GET /path", negotiated, wire::place(&get(&ops::PLACE)?))?, &opening.directory)?;
     let project = read("GET /project/current", negotiated, wire::project(&get(&ops::PROJECT)?))?;
-    if let Some((what, operation)) = ops::missing(&get(&ops::DOC)?) {
-        return Err(Fault::Lacks { what, operation, supported: opening.supported.clone() });
+    // The server takes 1.5 s to describe itself: once for each binary is enough.
+    let label = ops::label(&version);
+    if !versions::is_proven(&opening.program, &label) {
+        if let Some((what, operation)) = ops::missing(&get(&ops::DOC)?) {
+            return Err(Fault::Lacks { what, operation, supported: opening.supported.clone() });
+        }
+        // What cannot be remembered is asked again.
+        let _ = versions::prove(&opening.program, &label);
     }
     read("GET /session/status", negotiated, wire::statuses(&get(&ops::STATUS)?))?;
     read("GET /permission", negotiated, wire::permissions(&get(&ops::PERMISSIONS)?))?;

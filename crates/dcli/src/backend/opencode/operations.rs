@@ -5,6 +5,7 @@
 use std::fmt;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 /// One operation.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,6 +107,14 @@ static ALL: [&Operation; 19] = [
     &ANSWER_PERMISSION,
     &ANSWER_QUESTION,
 ];
+
+/// What is proven of a server of this version whose description lacks nothing: all that is used.
+pub(super) fn label(version: &str) -> String {
+    let used = format!("{ALL:?} {REJECT_QUESTION:?}");
+    let digest = Sha256::digest(used.as_bytes());
+    let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("opencode {version}, operations {digest}")
+}
 
 /// The first thing that is used and not described: what, and of which operation.
 pub(super) fn missing(doc: &Value) -> Option<(String, String)> {
