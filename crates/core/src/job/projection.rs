@@ -4,6 +4,7 @@ use super::event::{BackendEnded, BackendStarted, Ended, Event};
 use super::state::{AttemptState, JobPhase, JobState};
 use super::status::Status;
 use crate::envelope::ExitKind;
+use crate::fact::InteractionOutcome;
 use crate::interaction::{Decision, Interaction};
 
 impl Status {
@@ -69,6 +70,21 @@ impl Status {
     }
 }
 
+/// How many interactions that nobody had to be there for stay in the status: the newest. All of them
+/// are in the journal.
+const KEPT_DECIDED: usize = 200;
+
+/// What a rule, the access or nobody decided goes when there is too much of it, the oldest first.
+fn forget_decided(status: &mut Status) {
+    let is_minor = |one: &Interaction| {
+        !one.is_open() && one.outcome != Some(InteractionOutcome::AwaitingAuthorizedResponder)
+    };
+    if status.interactions.iter().filter(|one| is_minor(one)).count() > KEPT_DECIDED {
+        let oldest = status.interactions.iter().position(is_minor);
+        oldest.map(|at| status.interactions.remove(at));
+    }
+}
+
 fn record_resolution(status: &mut Status, at: &str, event: &Event) {
     let Event::InteractionResolved { interaction_id, outcome, decision, responder } = event else {
         return;
@@ -80,6 +96,7 @@ fn record_resolution(status: &mut Status, at: &str, event: &Event) {
         interaction.responder.clone_from(responder);
         interaction.resolved_at = Some(at.to_owned());
     }
+    forget_decided(status);
 }
 
 fn record_start(status: &mut Status, at: &str, started: &BackendStarted) {

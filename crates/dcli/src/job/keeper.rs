@@ -77,6 +77,8 @@ impl Keeper {
             true => Durability::Synced,
             false => Durability::Unsynced,
         };
+        // A rule's own decision is no news for whoever looks; the next heartbeat tells of it.
+        let is_minor = effects.iter().all(is_decided_at_once) && !effects.is_empty();
         let mut rest = Vec::new();
         for effect in effects {
             match effect {
@@ -86,7 +88,7 @@ impl Keeper {
         }
         let is_changed = next != self.job;
         self.job = next;
-        if is_changed {
+        if is_changed && !is_minor {
             // The journal has it: whoever finds no worker here reads that one.
             let _ = self.project(durability);
         }
@@ -195,6 +197,16 @@ impl Keeper {
     /// What only waits for the journal.
     fn note(&mut self, input: Input) -> Result<(), String> {
         self.step(input).map(drop)
+    }
+}
+
+/// Whether an event is of an interaction for which nobody has to be there.
+fn is_decided_at_once(effect: &Effect) -> bool {
+    use dcli_core::fact::InteractionOutcome::AwaitingAuthorizedResponder as Awaiting;
+    match effect {
+        Effect::Append(Event::InteractionPending { outcome, .. }) => outcome.is_none(),
+        Effect::Append(Event::InteractionResolved { outcome, .. }) => *outcome != Awaiting,
+        _ => false,
     }
 }
 

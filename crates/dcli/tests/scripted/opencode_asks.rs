@@ -83,3 +83,27 @@ fn a_permission_that_somebody_else_answered_fails_the_job_with_exit_15() {
     }
     shown("17", "scripted-foreign", "once, always and reject of somebody else: failed, 15");
 }
+
+#[test]
+fn a_status_keeps_the_newest_of_what_a_rule_decides_and_the_journal_all_of_it() {
+    let calls = (0..250).map(|number| Tool::bash(&format!("true {number}")));
+    let script = Script::of([Step::Tools(calls.collect()), Step::Text("the answer".into())]);
+    let served = Served::new(&script);
+    let (job, outcome) = served.ran(["--access", "workspace", "--allow", "bash"]);
+    assert_eq!(ending(&job), "done null 0", "{outcome:?}");
+    let kept = job["interactions"].as_array().unwrap();
+    assert_eq!((kept.len(), &kept[199]["interaction_id"]), (200, &json!("i250")));
+    let journal = served.stage.journal(job["job_id"].as_str().unwrap());
+    let resolved = journal.iter().filter(|line| line["type"] == "interaction_resolved");
+    assert_eq!(resolved.count(), 250);
+}
+
+#[test]
+fn a_server_that_asks_without_end_is_ended() {
+    let calls = (0..1200).map(|number| Tool::bash(&format!("true {number}")));
+    let served = Served::new(&Script::of([Step::Tools(calls.collect())]));
+    let options = ["--access", "workspace", "--attended=60", "--ask", "bash"];
+    let (job, _) = served.ran(options);
+    assert_eq!(ending(&job), "failed protocol 26", "{job:#}");
+    assert!(job["failure_reason"].as_str().unwrap().contains("more than any session"), "{job:#}");
+}

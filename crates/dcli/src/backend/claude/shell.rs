@@ -48,12 +48,15 @@ struct Cutter {
     piece: String,
     quote: Option<char>,
     is_opaque: bool,
+    /// The last character is a redirection, and no escaped or quoted sign.
+    redirects: bool,
 }
 
 type Rest<'l> = std::iter::Peekable<std::str::Chars<'l>>;
 
 impl Cutter {
     fn take(&mut self, next: char, rest: &mut Rest<'_>) {
+        let redirects = std::mem::take(&mut self.redirects);
         match (self.quote, next) {
             (Some('\''), '\'') => self.quote = None,
             (Some('\''), _) => {}
@@ -62,10 +65,11 @@ impl Cutter {
             (None, '\'' | '"') => self.quote = Some(next),
             (_, '$' | '`') => self.is_opaque = true,
             (Some(_), _) => {}
-            (None, '<' | '>' | '(' | ')') => self.is_opaque = true,
+            (None, '<' | '>') => (self.is_opaque, self.redirects) = (true, true),
+            (None, '(' | ')') => self.is_opaque = true,
             (None, '#') if self.is_at_word() => return self.comment(next, rest),
             // `>&2` and `&>file` are one redirection.
-            (None, '&') if self.piece.ends_with(['<', '>']) || rest.peek() == Some(&'>') => {}
+            (None, '&') if redirects || rest.peek() == Some(&'>') => {}
             (None, ';' | '&' | '|' | '\n') => return self.cut(),
             (None, _) => {}
         }
@@ -132,6 +136,8 @@ mod tests {
             ("echo 'it' \"\\\"; x\" a#b", &["echo 'it' \"\\\"; x\" a#b"]),
             ("find . -exec rm {} \\;", &["find . -exec rm {} \\;"]),
             (" ; a ;; ", &["a"]),
+            ("git status \\>& touch x", &["git status \\>", "touch x"]),
+            ("git status '>'& touch x", &["git status '>'", "touch x"]),
         ] {
             let wanted = pieces.iter().map(ToString::to_string).collect();
             assert_eq!(commands(line), Commands { patterns: wanted, is_opaque: false }, "{line}");

@@ -15,6 +15,9 @@ const SHOWN: usize = 8000;
 const TOLD: [&str; 7] = ["command", "filepath", "diff", "url", "parentDir", "directories", "tool"];
 /// How often one that is pending may be absent from the list before it counts as gone.
 const ABSENCES: u8 = 2;
+/// The most that may be pending at once, and the most in all: a server that asks more is broken.
+const MOST_OPEN: usize = 500;
+const MOST: usize = 20_000;
 
 /// Where an ask stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +120,12 @@ impl Asks {
             self.refusing.insert(session);
         }
         Some(kind)
+    }
+
+    /// Whether more is asked than any session asks.
+    pub(super) fn is_flooded(&self) -> bool {
+        let open = self.all.values().filter(|asked| asked.answer == Answer::None).count();
+        open > MOST_OPEN || self.all.len() > MOST
     }
 
     /// The turn was told to stop: what is pending goes with it.

@@ -123,6 +123,12 @@ pub(super) enum Fault {
         /// What there is.
         available: String,
     },
+    /// It asks without end.
+    #[error(
+        "the server asks for more than any session does, faster than it can be answered; its tree was \
+         ended; what the agent did up to then is there"
+    )]
+    Flood,
     /// A call was refused.
     #[error("{error}; {undone}")]
     Call {
@@ -218,8 +224,14 @@ impl Fault {
             | Self::Misplaced { .. }
             | Self::Call { stage: Stage::Negotiation, .. }
             | Self::Shape { stage: Stage::Negotiation, .. } => FailureClass::Environment,
+            Self::Call {
+                stage: Stage::Work,
+                error: CallError::TimedOut { .. } | CallError::Unreachable { .. },
+                ..
+            } => FailureClass::BackendExecutionFailed,
             Self::Shape { stage: Stage::Work, .. }
             | Self::Call { stage: Stage::Work, .. }
+            | Self::Flood
             | Self::Unlisted { .. } => FailureClass::Protocol,
             Self::Model { .. }
             | Self::Variant { .. }

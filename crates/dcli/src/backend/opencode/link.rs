@@ -27,6 +27,8 @@ pub(super) struct Link {
     last: Option<CallError>,
     /// Of each operation, the whole answers in a row that were no JSON.
     garbled: BTreeMap<String, u32>,
+    /// Of each operation that does not come through, since when, though others do.
+    failing: BTreeMap<String, Instant>,
 }
 
 /// So many whole answers in a row that are no JSON were not cut on their way.
@@ -40,6 +42,7 @@ impl Link {
             patience: FIRST_PATIENCE,
             last: None,
             garbled: BTreeMap::new(),
+            failing: BTreeMap::new(),
         }
     }
 
@@ -56,9 +59,14 @@ impl Link {
                 self.heard = Instant::now();
                 self.last = None;
                 self.garbled.remove(&operation.to_string());
+                self.failing.remove(&operation.to_string());
                 Ok(Some(value))
             }
-            Err(error) if error.is_passing() && !self.is_garbled(operation, &error) => {
+            Err(error)
+                if error.is_passing()
+                    && !self.is_garbled(operation, &error)
+                    && !self.is_hopeless(operation) =>
+            {
                 if matches!(error, CallError::TimedOut { .. }) {
                     self.patience = (patience * 2).min(SILENCE);
                 }
@@ -70,6 +78,12 @@ impl Link {
                 Err(error)
             }
         }
+    }
+
+    /// Whether this operation has let nothing through for as long as a whole server may.
+    fn is_hopeless(&mut self, operation: &Operation) -> bool {
+        let since = self.failing.entry(operation.to_string()).or_insert_with(Instant::now);
+        since.elapsed() >= SILENCE
     }
 
     /// Whether this is no accident any more.

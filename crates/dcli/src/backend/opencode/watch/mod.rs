@@ -182,6 +182,9 @@ impl Watch {
     }
 
     fn asked(&mut self, ask: Ask) -> Result<(), Fault> {
+        if self.asks.is_flooded() {
+            return Err(Fault::Flood);
+        }
         self.times.news = Instant::now();
         self.say(Heard::Asked(ask))
     }
