@@ -157,6 +157,7 @@ impl Case {
         // What is left of these is found by the clean-up. Without a projection the next reader comes
         // here again, and the journal has it all.
         let _ = self.writer.remove_scratch();
+        self.writer.answers().keep_all();
         let _ = self.writer.write_status(&status, Durability::Synced);
         let _ = queue::leave(root, self.writer.dir().id());
         let _ = servers::forget(root, self.writer.dir().id());

@@ -56,21 +56,23 @@ fn is_unprompted(served: &Served, job: &Value) -> bool {
         && (job["command_exit_code"] == 12 || reason.contains("was not sent again"))
 }
 
+type Endings = Mutex<BTreeMap<String, u64>>;
+
+/// One seed after another, as long as there are any.
+fn work(next: &AtomicU64, endings: &Endings) {
+    let mut seeds = std::iter::repeat_with(|| next.fetch_add(1, Ordering::SeqCst));
+    while let Some(seed) = seeds.next().filter(|seed| *seed < SEEDS) {
+        let end = run(seed);
+        *endings.lock().unwrap().entry(end).or_default() += 1;
+    }
+}
+
 #[test]
 fn two_hundred_jobs_over_bad_lines_come_to_true_ends() {
-    let (next, endings) = (AtomicU64::new(0), Mutex::new(BTreeMap::<String, u64>::new()));
+    let (next, endings) = (AtomicU64::new(0), Endings::default());
     std::thread::scope(|scope| {
         for _ in 0..HANDS {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::SeqCst);
-                    if seed >= SEEDS {
-                        return;
-                    }
-                    let end = run(seed);
-                    *endings.lock().unwrap().entry(end).or_default() += 1;
-                }
-            });
+            scope.spawn(|| work(&next, &endings));
         }
     });
     let endings = endings.into_inner().unwrap();

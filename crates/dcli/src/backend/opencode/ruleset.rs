@@ -137,6 +137,9 @@ fn asked(policy: &Policy, rules: &[Rule]) -> Vec<Rule> {
     let narrowed =
         narrowed.filter(|rule| on_whole(rules, rule.permission()) != Action::Deny).map(part);
     let mut all: Vec<Rule> = policy.allow.iter().map(whole).chain(narrowed).collect();
+    // What is denied as a whole is not offered at all: nobody can go round being asked.
+    let denied = policy.deny.iter().filter(|rule| rule.pattern() == "*");
+    all.extend(denied.map(|rule| Rule::new(rule.permission(), "*", Action::Deny)));
     // A name with wildcards would be over what comes before it.
     all.sort_by_key(|rule| !rule.permission.contains(['*', '?']));
     all
