@@ -111,6 +111,14 @@ const EXPECTED: &[Group] = &[
     Group { line: "8", clis: MAIN, ..observed("verbs") },
     Group { line: "8", clis: MAIN, ..observed("session-kept") },
     Group { line: "8", clis: OTHERS, users: &[User::Ordinary], ..observed("one-job") },
+    server("server-text"),
+    server("server-steps"),
+    server("server-large"),
+    server("server-http-401"),
+    server("server-http-429"),
+    server("server-model"),
+    server("server-variant"),
+    Group { endings: &["cancel"], ..server("server-cancel") },
     server("permission-root"),
     server("permission-child"),
     server("question"),
@@ -129,16 +137,34 @@ const EXPECTED: &[Group] = &[
     answered("late"),
     answered("question"),
     answered("policy"),
+    control("control-policy"),
+    control("control-policy-first"),
+    control("control-places"),
+    control("control-question-unattended"),
+    control("control-question-unattended-15"),
+    control("control-answered"),
+    control("control-stopped"),
+    control("control-stopped-child"),
+    control("control-late"),
+    control("control-cancelled"),
+    control("control-failed"),
+    control("control-background"),
     Group { line: "18", users: &[User::Ordinary], ..server("servers-2") },
     Group { line: "18", users: &[User::Ordinary], ..server("servers-10") },
     Group { line: "19", ..server("password-nowhere") },
     Group { line: "19", ..server("foreign-answer") },
+    Group { line: "20", users: &[User::Root], ..server("real-line") },
     Group { line: "21", endings: &["kill9"], ..server("worker-killed") },
 ];
 
 /// Of opencode's server.
 const fn server(check: &'static str) -> Group {
     Group { line: "16", clis: SERVERS, ..observed(check) }
+}
+
+/// Of claude's control channel, in a process of the test's own.
+const fn control(check: &'static str) -> Group {
+    Group { line: "17", clis: CLAUDE, users: &[User::Root], ..observed(check) }
 }
 
 /// Of those that can be answered.

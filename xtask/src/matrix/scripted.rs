@@ -30,6 +30,7 @@ const BLOCKS: &[Block] = &[
     ended("14", JOBS_FIELD_ENDED),
     observed("15", JOBS_BAD_INPUT),
     observed("17", SERVERS_ANSWERED),
+    observed("19", &["served-redaction"]),
     observed("20", SERVERS_FAULTY),
     observed("22", &["benchmarks-of-servers"]),
 ];
