@@ -13,6 +13,9 @@ use super::Ask;
 
 /// The longest rule, in bytes.
 const LONGEST: usize = 4096;
+/// The longest text that is compared with a pattern, in bytes. A longer one is not allowed by any
+/// pattern, and whatever has patterns to deny or to ask about denies or asks about it.
+const COMPARED: usize = 64 << 10;
 
 /// One rule: which permission, and for what.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -66,7 +69,18 @@ impl Rule {
         matches(&self.permission, &permission.to_lowercase())
     }
 
+    /// Whether it may be about it: also where that is too long to be compared.
+    fn may_cover(&self, permission: &str, what: &str) -> bool {
+        match what.len() > COMPARED {
+            true => self.names(permission),
+            false => self.covers(permission, what),
+        }
+    }
+
     fn covers(&self, permission: &str, pattern: &str) -> bool {
+        if pattern.len() > COMPARED && !self.is_for_all() {
+            return false;
+        }
         let fits = match self.is_literal {
             true => self.pattern == pattern,
             false => matches(&self.pattern, pattern),
@@ -185,7 +199,7 @@ impl Policy {
         let hit = |rules: &'_ [Rule]| {
             rules
                 .iter()
-                .position(|rule| parts.iter().any(|part| rule.covers(&ask.permission, part)))
+                .position(|rule| parts.iter().any(|part| rule.may_cover(&ask.permission, part)))
         };
         if let Some(at) = hit(&self.deny) {
             return Saying::Denied(&self.deny[at]);
@@ -278,6 +292,16 @@ mod tests {
         assert_eq!(narrow.on(&opaque), Saying::Silent);
         assert!(matches!(policy(&["bash"], &[], &[]).on(&opaque), Saying::Allowed(_)));
         assert!(matches!(policy(&[], &[], &["bash:*> x"]).on(&opaque), Saying::Denied(_)));
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_compared_is_allowed_by_no_pattern_and_denied_by_any() {
+        let long = "a".repeat(COMPARED + 1);
+        let on = |policy: &Policy| format!("{:?}", policy.on(&ask("bash", &[&long])));
+        assert_eq!(on(&policy(&["bash:a*"], &[], &[])), "Silent");
+        assert!(on(&policy(&["bash"], &[], &[])).starts_with("Allowed"));
+        assert!(on(&policy(&["bash"], &[], &["bash:rm *"])).starts_with("Denied"));
+        assert!(on(&policy(&["bash"], &[], &["edit:rm *"])).starts_with("Allowed"));
     }
 
     #[test]

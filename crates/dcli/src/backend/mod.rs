@@ -1,5 +1,6 @@
 //! Backends: what runs a prompt. Records are data; starting a process is written once.
 
+mod brief;
 pub(crate) mod bulk;
 pub(crate) mod claude;
 pub(crate) mod environment;

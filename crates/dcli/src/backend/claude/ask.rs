@@ -9,9 +9,9 @@ use dcli_core::fact::InteractionKind;
 use dcli_core::interaction::Ask;
 use serde_json::{Value, json};
 
-use super::brief::brief;
 use super::place::{Place, place};
 use super::shell::commands;
+use crate::backend::brief::brief;
 
 /// A tool and what it is to be used with.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,6 @@
 //! Claude Code's control channel: it asks on standard output and is answered on standard input.
 
 mod ask;
-mod brief;
 mod pen;
 mod place;
 mod shell;

@@ -8,9 +8,8 @@ use dcli_core::interaction::{Ask, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::wire::{Call, Permission, Question};
+use crate::backend::brief::brief;
 
-/// How much of a command, a path or a difference is shown to whoever decides, in characters.
-const SHOWN: usize = 8000;
 /// What of a permission's own data is shown.
 const TOLD: [&str; 7] = ["command", "filepath", "diff", "url", "parentDir", "directories", "tool"];
 /// How often one that is pending may be absent from the list before it counts as gone.
@@ -78,7 +77,8 @@ impl Asks {
 
     /// The same for a question.
     pub(super) fn question(&mut self, asked: &Question, root: &str) -> Option<Ask> {
-        let detail = json!({"questions": asked.questions, "session": side(&asked.session, root)});
+        let questions = brief(&json!(asked.questions));
+        let detail = json!({"questions": questions, "session": side(&asked.session, root)});
         let ask = Ask {
             key: asked.id.clone(),
             kind: InteractionKind::Question,
@@ -246,20 +246,11 @@ fn detail(asked: &Permission, root: &str) -> Value {
     detail.insert("permission".to_owned(), shared_name(&asked.permission).into());
     detail.insert("patterns".to_owned(), asked.patterns.clone().into());
     detail.insert("always".to_owned(), asked.always.clone().into());
-    for name in TOLD {
-        match asked.metadata.get(name) {
-            Some(Value::String(text)) => {
-                let shown: String = text.chars().take(SHOWN).collect();
-                detail.insert(name.to_owned(), shown.into());
-            }
-            Some(list @ Value::Array(_)) => {
-                detail.insert(name.to_owned(), list.clone());
-            }
-            _ => {}
-        }
-    }
+    let told = TOLD.iter().filter_map(|name| Some((name, asked.metadata.get(*name)?)));
+    let told = told.filter(|(_, value)| value.is_string() || value.is_array());
+    detail.extend(told.map(|(name, value)| ((*name).to_owned(), value.clone())));
     detail.insert("session".to_owned(), side(&asked.session, root).into());
-    Value::Object(detail)
+    brief(&Value::Object(detail))
 }
 
 /// Whether a command does more than its patterns say: they leave out `cd` and what surrounds simple

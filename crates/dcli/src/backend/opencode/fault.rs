@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::http::CallError;
 use super::wire::Misshapen;
+use crate::backend::brief::brief_text;
 
 /// When it went wrong: what is found before anything was created is the environment's fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,6 +250,6 @@ impl Fault {
             Self::Foreign { .. } | Self::Refused { .. } => FailureSource::Permission,
             _ => FailureSource::Dcli,
         };
-        Some(Failure { source, ..Failure::seen(self.class(), self.to_string()) })
+        Some(Failure { source, ..Failure::seen(self.class(), brief_text(&self.to_string())) })
     }
 }

@@ -161,7 +161,11 @@ impl Watch {
         let answer = match self.link.attempt(&ops::MESSAGES, session, None) {
             Ok(Some(answer)) => answer,
             Ok(None) => return Ok(None),
-            Err(error) if error.status() == Some(404) && session != self.root => return Ok(None),
+            Err(error) if error.status() == Some(404) && session != self.root => {
+                // A child that is gone says nothing more.
+                self.tree.remove(session);
+                return Ok(Some(Vec::new()));
+            }
             Err(error) => return Err(refused(error, Stage::Work)),
         };
         let all = read("GET /session/{sessionID}/message", Stage::Work, wire::messages(&answer))?;

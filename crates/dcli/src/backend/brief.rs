@@ -33,6 +33,11 @@ fn cut(value: &Value, depth: usize) -> Value {
     }
 }
 
+/// The same text, or its beginning.
+pub(super) fn brief_text(text: &str) -> String {
+    text_of(text)
+}
+
 fn text_of(text: &str) -> String {
     match text.char_indices().nth(TEXT) {
         Some((end, _)) => format!("{}… ({} bytes in all)", &text[..end], text.len()),
