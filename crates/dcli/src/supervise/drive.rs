@@ -182,7 +182,8 @@ impl<'r> Drive<'r> {
         let now = self.started.elapsed();
         let deadline = self.attempt.next_deadline().map(|at| at.saturating_sub(now));
         let look = self.lookout.pause(now);
-        let look = if self.intake.is_behind() { Some(Duration::ZERO) } else { look };
+        let is_behind = self.intake.is_behind() || self.talk.as_ref().is_some_and(Talk::is_behind);
+        let look = if is_behind { Some(Duration::ZERO) } else { look };
         let pulse = self.testimony.until_pulse(now);
         let answer = self.talk.as_ref().and_then(Talk::next_deadline);
         let answer = answer.map(|at| at.saturating_sub(now));
@@ -259,9 +260,8 @@ impl<'r> Drive<'r> {
 
     /// What was asked on standard output, while there is somebody to tell.
     fn take_requests(&mut self) {
-        let requests = self.intake.take_requests();
-        let at = self.started.elapsed();
-        if let (Some(talk), false) = (&mut self.talk, requests.is_empty()) {
+        let (requests, at) = (self.intake.take_requests(), self.started.elapsed());
+        if let Some(talk) = &mut self.talk {
             talk.requests(at, requests, &mut self.intake, &mut self.testimony);
         }
     }

@@ -1,6 +1,7 @@
 //! The talk with a backend that asks: what it asks is ruled on at the desk, what was decided is kept
 //! before it is told.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,9 +29,14 @@ pub(crate) struct Partner {
     pub is_server: bool,
 }
 
+/// How much of what was asked is looked at in one go.
+const AT_ONCE: usize = 16;
+
 /// The talk of one run.
 pub(super) struct Talk {
     partner: Partner,
+    /// What was asked on standard output and has not been looked at yet.
+    asked: VecDeque<Request>,
     is_closed: bool,
 }
 
@@ -53,7 +59,7 @@ impl Talk {
         partner.answers.listen(answered);
         let hear: Hear = Arc::new(hear);
         partner.session.begin(&run.leader(), hear);
-        Self { partner, is_closed: false }
+        Self { partner, asked: VecDeque::new(), is_closed: false }
     }
 
     /// How many questions wait for somebody.
@@ -91,7 +97,7 @@ impl Talk {
         Turn::Look
     }
 
-    /// What was asked on standard output.
+    /// What was asked on standard output: some of it, so that clock and cancel are looked at between.
     pub(super) fn requests(
         &mut self,
         at: Duration,
@@ -99,11 +105,18 @@ impl Talk {
         intake: &mut Intake,
         testimony: &mut Testimony<'_>,
     ) {
-        for request in requests {
+        self.asked.extend(requests);
+        for _ in 0..AT_ONCE {
+            let Some(request) = self.asked.pop_front() else { return };
             if let Some(heard) = self.partner.session.read(request) {
                 self.hear(at, heard, intake, testimony);
             }
         }
+    }
+
+    /// Whether something asked has not been looked at yet.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.asked.is_empty()
     }
 
     /// Somebody answered.

@@ -90,7 +90,10 @@ pub(super) fn prompt(
     match link.attempt(&ops::PROMPT, session, Some(&body)) {
         Ok(Some(_)) => Ok(id),
         Ok(None) => sought(link, ears, session, id),
-        Err(error) => Err(refused(error, Stage::Negotiation)),
+        Err(error) => {
+            let undone = "the session was made, and no prompt was taken";
+            Err(Fault::Call { error, stage: Stage::Negotiation, undone })
+        }
     }
 }
 

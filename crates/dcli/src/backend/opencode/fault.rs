@@ -210,6 +210,12 @@ pub(super) enum Fault {
     },
 }
 
+/// A message of one line that a person can read.
+fn shown(message: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    brief_text(&message.chars().map(plain).collect::<String>())
+}
+
 impl Fault {
     /// What it amounts to.
     pub(super) fn class(&self) -> FailureClass {
@@ -250,6 +256,6 @@ impl Fault {
             Self::Foreign { .. } | Self::Refused { .. } => FailureSource::Permission,
             _ => FailureSource::Dcli,
         };
-        Some(Failure { source, ..Failure::seen(self.class(), brief_text(&self.to_string())) })
+        Some(Failure { source, ..Failure::seen(self.class(), shown(&self.to_string())) })
     }
 }

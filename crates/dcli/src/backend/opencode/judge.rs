@@ -72,6 +72,8 @@ pub(super) fn end(messages: &[Message], prompt: &str) -> End {
     }
     match last.finish.as_deref() {
         Some("stop") if last.is_summary => End::Stopped,
+        // What was announced and is still open is no answer yet.
+        Some("stop") if last.has_open_tool() => End::Unfinished,
         Some("stop") if last.is_completed => End::Answered,
         Some("stop") | None if !last.is_completed => End::Unfinished,
         _ => End::Stopped,

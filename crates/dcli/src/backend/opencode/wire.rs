@@ -253,6 +253,16 @@ pub(super) struct Message {
     pub parts: Vec<Part>,
 }
 
+impl Message {
+    /// Whether a tool that it called has not ended.
+    pub(super) fn has_open_tool(&self) -> bool {
+        self.parts.iter().filter(|part| part.kind == "tool").any(|part| {
+            let status = part.value.pointer("/state/status").and_then(Value::as_str);
+            matches!(status, Some("pending" | "running"))
+        })
+    }
+}
+
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Part {
