@@ -194,12 +194,8 @@ fn refused(scan: &Scan) -> Row {
     let explained =
         scan.failure.as_ref().is_some_and(|failure| failure.confidence != Confidence::Low);
     let denied = scan.permission_denied.as_ref().filter(|_| !finished && !explained);
-    let denied = denied.map(|denied| {
-        format!(
-            "{denied}, and the turn stopped without a final result; allow it by --access or a \
-             policy (--allow), or be there to answer (--attended)"
-        )
-    });
+    let denied =
+        denied.map(|denied| format!("{denied}, and the turn stopped without a final result"));
     let unstarted = scan.sandbox_failure.as_ref().filter(|_| scan.tools_ok == 0).map(|sign| {
         format!("the backend's tools could not start ({sign}); nothing was run in its sandbox")
     });

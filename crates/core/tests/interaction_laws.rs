@@ -348,3 +348,27 @@ proptest! {
         prop_assert!(!(is_denied && is_allowed));
     }
 }
+
+/// A path outside is asked for by another name, and is an edit all the same.
+#[test]
+fn under_read_only_no_rule_lets_a_file_outside_be_changed() {
+    let policy = Policy { allow: vec!["*".parse().unwrap()], ..Policy::default() };
+    let terms = Terms { policy, attended: Some(Duration::from_secs(1)) };
+    let ask = |is_edit| Ask {
+        permission: "external_directory".to_owned(),
+        patterns: vec!["/etc/x".to_owned()],
+        is_edit,
+        ..Ask::default()
+    };
+    let allowed = |access, is_edit| {
+        let steps = Desk::new(access, terms.clone()).ask(Duration::ZERO, ask(is_edit));
+        let mut replies = steps.into_iter().filter_map(|step| match step {
+            Step::Reply(reply) => Some(reply.verdict == Verdict::Allow),
+            _ => None,
+        });
+        replies.next()
+    };
+    assert_eq!(allowed(Access::ReadOnly, true), Some(false));
+    assert_eq!(allowed(Access::ReadOnly, false), Some(true));
+    assert_eq!(allowed(Access::Workspace, true), Some(true));
+}

@@ -206,7 +206,9 @@ impl Reader {
                 let is_last = self.last_call.id.as_ref() == Some(interaction_id);
                 let call = self.last_call.words.as_deref().filter(|_| is_last);
                 let call = call.unwrap_or("a tool");
-                let named = format!("the permission for {call} was rejected: nobody could give it");
+                let named = format!(
+                    "the permission for {call} was rejected: its rules deny it, or nobody could give it"
+                );
                 self.scan.permission_denied.get_or_insert(named);
             }
             _ => {}
@@ -292,7 +294,10 @@ impl Reader {
         let Some(Value::Array(denied)) = rule.path.get(value) else { return };
         for element in denied {
             let tool = rule.tool.get(element).and_then(Value::as_str).unwrap_or("a tool");
-            let message = format!("the backend was denied {tool} by its access mode");
+            let message = format!(
+                "the backend was denied {tool}: by its access mode, by rules of its own, or by what \
+                 it was answered"
+            );
             let warning = Warning::new("permission_denied", message);
             if !self.scan.warnings.contains(&warning) {
                 self.scan.warnings.push(warning);

@@ -203,7 +203,7 @@ impl Desk {
         let by_access = || format!("access {}", self.access.name());
         match self.terms.policy.on(ask) {
             Saying::Denied(rule) => Some(denied(format!("policy {rule}"))),
-            _ if self.access == Access::ReadOnly && ask.permission == "edit" => {
+            _ if self.access == Access::ReadOnly && (ask.is_edit || ask.permission == "edit") => {
                 Some(denied(by_access()))
             }
             // Whoever was asked once and said "always" is not asked again.
@@ -249,7 +249,14 @@ impl Desk {
                 Verdict::Deny(Some(format!("{words} is denied by {who}. Go on without it.")))
             }
             (Decision::Deny, InteractionOutcome::RejectedUnattended) => {
-                steps.push(Step::Refused(refusal(ask, "was rejected: nobody could answer it")));
+                let remedy = match ask.kind {
+                    InteractionKind::Permission => "allow it by a rule (--allow), or be there",
+                    InteractionKind::Question => "be there",
+                };
+                let what = format!(
+                    "was rejected: nobody could answer it; {remedy} to answer (--attended)"
+                );
+                steps.push(Step::Refused(refusal(ask, &what)));
                 let told = format!("Nobody is here to answer: {words}. Go on without it.");
                 Verdict::Deny(Some(told))
             }
@@ -259,7 +266,7 @@ impl Desk {
                 Verdict::Deny(message)
             }
             (Decision::Expired, _) => {
-                steps.push(Step::Refused(refusal(ask, "got no answer in time")));
+                steps.push(Step::Refused(refusal(ask, "got no answer in time (--attended=SEC)")));
                 Verdict::Deny(Some(format!("Nobody answered in time: {words}. Go on without it.")))
             }
         };

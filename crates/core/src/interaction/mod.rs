@@ -36,6 +36,8 @@ pub struct Ask {
     /// True where the access alone lets it through, and it is asked only so that a policy which names
     /// its kind can deny it or have somebody asked: reads, and edits inside the workspace.
     pub is_ordinary: bool,
+    /// True where it would change a file, whatever it is called: a path outside the directory.
+    pub is_edit: bool,
     /// What a person needs to decide: shown, journaled, never judged.
     pub detail: Value,
 }

@@ -11,9 +11,14 @@ use super::request::Request;
 /// Refuses terms that this backend, or this access, would not keep.
 pub(super) fn refuse_unkept(record: &Record, request: &Request) -> Result<(), Refusal> {
     let is_plain = request.terms.is_plain();
-    if request.job.is_none() && (!is_plain || request.isolated_state) {
-        let message = "nobody can answer a run that is no job; nothing was started; use 'dcli run' \
-                       or 'dcli submit'";
+    let foreign = match (is_plain, request.isolated_state) {
+        _ if request.job.is_some() => None,
+        (false, _) => Some("nobody can answer a run that is no job"),
+        (true, true) => Some("a run that is no job has no server and no database of its own"),
+        (true, false) => None,
+    };
+    if let Some(reason) = foreign {
+        let message = format!("{reason}; nothing was started; use 'dcli run' or 'dcli submit'");
         return Err(refuse(ErrorCode::RequestInvalid, message));
     }
     let private = record.server.as_ref().and_then(|server| server.private_state.as_ref());

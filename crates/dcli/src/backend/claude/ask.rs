@@ -98,6 +98,7 @@ fn placed(path: &str, inside: &str, directory: &Path, ask: &mut Ask) {
         Place::Outside(absolute) => ("external_directory", absolute),
     };
     ask.permission = permission.to_owned();
+    ask.is_edit = inside == "edit";
     ask.patterns = vec![pattern];
 }
 

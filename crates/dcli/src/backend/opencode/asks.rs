@@ -70,6 +70,7 @@ impl Asks {
             patterns: asked.patterns.clone(),
             always: asked.always.clone(),
             is_opaque: is_opaque(asked),
+            is_edit: asked.permission == "edit",
             detail: detail(asked, root),
         };
         self.note(&ask, &asked.session, asked.call.as_ref()).then_some(ask)

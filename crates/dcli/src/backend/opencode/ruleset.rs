@@ -157,15 +157,16 @@ fn on_whole(rules: &[Rule], permission: &str) -> Action {
 /// project say, and the agents as they came out.
 pub(super) fn own(user: &Value, merged: &Value, agents: &Value, variable: &str) -> Own {
     let ours: Value = serde_json::from_str(variable).unwrap_or_default();
+    let our_rules = flattened(Some(&ours));
     let agent = merged.get("default_agent").and_then(Value::as_str).unwrap_or("build");
     let mut rules = Vec::new();
     for config in [user, merged] {
-        let is_ours = |name: &str, value: &Value| {
-            std::ptr::eq(config, merged) && ours.get(name) == Some(value)
-        };
-        rules.extend(flattened(config.get("permission"), is_ours));
+        // In the merged one the variable's rules stand among the user's, pattern by pattern.
+        let is_ours = |rule: &Rule| std::ptr::eq(config, merged) && our_rules.contains(rule);
+        let own = flattened(config.get("permission")).into_iter();
+        rules.extend(own.filter(|rule| !is_ours(rule)));
         let agents = config.get("agent").and_then(|agents| agents.get(agent));
-        rules.extend(flattened(agents.and_then(|agent| agent.get("permission")), |_, _| false));
+        rules.extend(flattened(agents.and_then(|agent| agent.get("permission"))));
     }
     let first = rules.iter().position(|rule| rule.action == Action::Deny).unwrap_or(rules.len());
     let mut denied: Vec<Rule> = Vec::new();
@@ -179,7 +180,7 @@ pub(super) fn own(user: &Value, merged: &Value, agents: &Value, variable: &str) 
 
 /// Agents whose own configuration overrides what the variable says has to be asked.
 fn unasking(agents: &Value, ours: &Value) -> Vec<String> {
-    let asked = flattened(Some(ours), |_, _| false);
+    let asked = flattened(Some(ours));
     let asked: Vec<&Rule> = asked.iter().filter(|rule| rule.action == Action::Ask).collect();
     let is_child = |agent: &&Value| agent.get("mode").and_then(Value::as_str) != Some("primary");
     let agents = agents.as_array().into_iter().flatten().filter(is_child);
@@ -226,12 +227,12 @@ fn outputs(agents: &Value, agent: &str) -> Vec<Rule> {
 }
 
 /// A configuration's object as rules, in its order. A word alone is for everything.
-fn flattened(permission: Option<&Value>, is_left_out: impl Fn(&str, &Value) -> bool) -> Vec<Rule> {
+fn flattened(permission: Option<&Value>) -> Vec<Rule> {
     let named = |word: &Value| word.as_str().and_then(Action::named);
     let mut rules = Vec::new();
     match permission {
         Some(Value::Object(all)) => {
-            for (name, value) in all.iter().filter(|(name, value)| !is_left_out(name, value)) {
+            for (name, value) in all {
                 rules.extend(named(value).map(|action| Rule::new(name, "*", action)));
                 for (pattern, word) in value.as_object().into_iter().flatten() {
                     rules.extend(named(word).map(|action| Rule::new(name, pattern, action)));

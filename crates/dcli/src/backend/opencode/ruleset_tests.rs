@@ -122,3 +122,25 @@ fn an_agent_that_would_not_ask_is_not_used_for_children() {
     assert_eq!(said(&rules, "task", "eager"), "deny");
     assert_eq!(said(&rules, "task", "general"), "allow");
 }
+
+#[test]
+fn a_users_own_denial_leaves_what_the_policy_asks_about_beside_it() {
+    let terms = terms(&[], &[], &["bash:mkdir *"], false);
+    let variable = variable(Access::Workspace, &terms);
+    let user = json!({"permission": {"bash": {"touch *": "deny"}}});
+    let mut merged: Value =
+        json!({"permission": serde_json::from_str::<Value>(&variable).unwrap()});
+    merged["permission"]["bash"]["touch *"] = json!("deny");
+    let own = own(&user, &merged, &json!([]), &variable);
+    let rules = session(Access::Workspace, &terms, &own);
+    assert_eq!(said(&rules, "bash", "mkdir x"), "ask", "{rules:#}");
+    assert_eq!(said(&rules, "bash", "touch x"), "deny", "{rules:#}");
+    assert_eq!(said(&rules, "bash", "ls"), "allow", "{rules:#}");
+}
+
+#[test]
+fn what_is_denied_as_a_whole_is_not_offered() {
+    let terms = terms(&[], &[], &["bash"], true);
+    let rules = session(Access::Workspace, &terms, &Own::default());
+    assert_eq!(said(&rules, "bash", "ls"), "deny");
+}
