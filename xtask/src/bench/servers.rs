@@ -116,6 +116,9 @@ impl Bench<'_> {
         let ask = Scenario::of([Turn::shell("touch asked"), Turn::text("OK")]);
         let models = (0..WAITING).map(|_| Server::start(ask.clone()).named("start a model server"));
         let models = models.collect::<Result<Vec<_>, _>>()?;
+        let limits = "[limits]\nmax_jobs = 10\nmax_jobs_per_backend = 10\n";
+        let config = "home/.config/dcli/config.toml";
+        self.stage.room().file(config, limits).named("write the limits")?;
         let words = ["--attended=600", "--ask", "bash", "--isolated-state"];
         let words = [&words[..], &["--startup-timeout-sec", "300"]].concat();
         let mut ids = Vec::new();
@@ -134,6 +137,7 @@ impl Bench<'_> {
         for id in &ids {
             timed(&mut self.stage.dcli(&["cancel", id]), "dcli cancel")?;
         }
+        std::fs::remove_file(self.stage.path(config)).named("remove the limits")?;
         Ok(Figure {
             what: "memory of dcli and its init beside each of ten jobs that wait for an answer"
                 .to_owned(),

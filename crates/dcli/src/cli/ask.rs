@@ -78,8 +78,20 @@ pub(super) fn asked(args: Ask, backend: Option<&str>) -> Result<Asked, Refused> 
     })?;
     let (host, limits) = configured(&entry, &policy, &user, args.group.clone());
     let configured = policy.interactions(&user).terms(&executor.record, args.access);
+    let unheld = (configured.is_plain() && policy.has_rules()).then(|| unheld(&executor));
     let request = request(args, executor, chosen_by, (cwd, prompt.text, &policy));
-    Ok(Asked { entry, host, limits, request, warning: prompt.warning, configured })
+    let warning = prompt.warning.or(unheld);
+    Ok(Asked { entry, host, limits, request, warning, configured })
+}
+
+/// A project that denies or asks says so to nobody where the backend asks nothing.
+fn unheld(executor: &Executor) -> Warning {
+    let message = format!(
+        "the project's policy has rules on permissions (ask, deny), and backend {} does not ask with \
+         this access: nothing holds them; leave it out of allowed_backends where they matter",
+        executor.record.id
+    );
+    Warning::new("policy_not_held", message)
 }
 
 /// A run that nobody settled is no fault of this one, and its caller may want to know.

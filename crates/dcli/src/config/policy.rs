@@ -165,6 +165,12 @@ impl Policy {
         user.limits.clone().with_at_most(self.max_jobs)
     }
 
+    /// Whether it denies or asks anything.
+    #[must_use]
+    pub fn has_rules(&self) -> bool {
+        !self.ask.is_empty() || !self.deny.is_empty()
+    }
+
     /// What answers by itself here, and how long somebody is waited for: the user's word, tightened.
     #[must_use]
     pub fn interactions(&self, user: &User) -> Interactions {

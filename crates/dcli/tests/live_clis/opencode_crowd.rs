@@ -27,7 +27,9 @@ fn two_and_ten_servers_at_once_do_not_hear_of_each_other() {
     let cases = Case::all().into_iter().filter(|case| case.id() == CliId::Opencode);
     let cells = cases.filter(|case| case.uid != 0).flat_map(|case| {
         [2, 10].map(|count| {
-            Cell::new(&format!("{count} servers"), &case, move |case| at_once(case, count))
+            let look = move |case: &Case| at_once(case, count);
+            let cell = Cell::new(&format!("{count} servers"), &case, look);
+            Cell { is_crowd: true, ..cell }
         })
     });
     pool::run("servers at once", &cells.collect::<Vec<_>>());

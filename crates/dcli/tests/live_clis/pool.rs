@@ -13,22 +13,22 @@ const SLOTS: usize = 2;
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
 
-/// One of the slots, given back when it is dropped.
-struct Slot;
+/// So many of the slots, given back when they are dropped.
+struct Slots(usize);
 
-impl Slot {
-    fn take() -> Self {
+impl Slots {
+    fn take(count: usize) -> Self {
         let taken = locked(&TAKEN);
-        let waited = FREED.wait_while(taken, |taken| *taken >= SLOTS);
-        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
-        Self
+        let waited = FREED.wait_while(taken, |taken| *taken + count > SLOTS);
+        *waited.unwrap_or_else(PoisonError::into_inner) += count;
+        Self(count)
     }
 }
 
-impl Drop for Slot {
+impl Drop for Slots {
     fn drop(&mut self) {
-        *locked(&TAKEN) -= 1;
-        FREED.notify_one();
+        *locked(&TAKEN) -= self.0;
+        FREED.notify_all();
     }
 }
 
@@ -45,6 +45,8 @@ pub(crate) struct Cell {
     pub(crate) look: Box<dyn Fn(&Case) + Send + Sync>,
     /// It spends its time waiting, and so runs beside the others without a slot.
     pub(crate) waits: bool,
+    /// It starts many CLIs at once, and so runs beside no other that has a slot.
+    pub(crate) is_crowd: bool,
 }
 
 impl Cell {
@@ -53,7 +55,13 @@ impl Cell {
         case: &Case,
         look: impl Fn(&Case) + Send + Sync + 'static,
     ) -> Self {
-        Self { what: what.to_owned(), case: case.clone(), look: Box::new(look), waits: false }
+        Self {
+            what: what.to_owned(),
+            case: case.clone(),
+            look: Box::new(look),
+            waits: false,
+            is_crowd: false,
+        }
     }
 
     fn title(&self) -> String {
@@ -107,7 +115,11 @@ fn note(suite: &str, cell: &Cell, failed: &Mutex<Vec<String>>) {
 }
 
 fn passes(suite: &str, cell: &Cell) -> bool {
-    let _slot = (!cell.waits).then(Slot::take);
+    let _slots = Slots::take(match (cell.waits, cell.is_crowd) {
+        (true, _) => 0,
+        (false, true) => SLOTS,
+        (false, false) => 1,
+    });
     let began = Instant::now();
     let looked = catch_unwind(AssertUnwindSafe(|| (cell.look)(&cell.case)));
     let word = if looked.is_ok() { "seen" } else { "FAILED" };
