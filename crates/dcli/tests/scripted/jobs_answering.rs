@@ -23,10 +23,12 @@ fn refused(stage: &Stage, door: &str, backend: &str, options: &[&str]) -> String
 #[test]
 fn a_run_that_is_no_job_cannot_be_answered_and_says_so() {
     let stage = Stage::new([]);
-    for options in OPTIONS.into_iter().chain([&["--isolated-state"][..]]) {
+    for options in OPTIONS {
         let message = refused(&stage, "exec", "claude", options);
         assert!(message.contains("nobody can answer a run that is no job"), "{message}");
     }
+    let message = refused(&stage, "exec", "opencode", &["--isolated-state"]);
+    assert!(message.contains("no server and no database of its own"), "{message}");
     let help = stage.dcli().args(["exec", "--help"]).run();
     assert!(!help.text().contains("--attended"), "{help:?}");
     let help = stage.dcli().args(["submit", "--help"]).run();
@@ -180,4 +182,17 @@ fn fits_job(job: &Value) {
     for fact in ["interactions", "warnings"] {
         assert!(job[fact].is_array(), "{job:#}");
     }
+}
+
+#[test]
+fn a_projects_rules_that_no_backend_holds_are_a_warning() {
+    let stage = Stage::new([Dialect::of("codex").ok("Done.").told()]);
+    let policy = r#"{"delegation": {"deny": ["bash:rm *"]}}"#;
+    stage.room.file("work/.dcli/policy.json", policy).unwrap();
+    let job = stage.job("run", "codex").arg("--json").words("Do it.").run().json("job");
+    assert_eq!(job["state"], "done", "{job:#}");
+    assert!(job["warnings"].to_string().contains("policy_not_held"), "{job:#}");
+    stage.room.file("work/.dcli/policy.json", r#"{"delegation": {}}"#).unwrap();
+    let job = stage.job("run", "codex").arg("--json").words("Do it.").run().json("job");
+    assert!(!job["warnings"].to_string().contains("policy_not_held"), "{job:#}");
 }
