@@ -137,7 +137,12 @@ fn record_end(status: &mut Status, at: &str, ended: &Ended) {
     status.tokens = ended.tokens;
     status.usage_windows.clone_from(&ended.usage_windows);
     status.cost = ended.cost;
-    status.warnings.clone_from(&ended.warnings);
+    // What the caller was to know before the run is true after it.
+    for warning in &ended.warnings {
+        if !status.warnings.contains(warning) {
+            status.warnings.push(warning.clone());
+        }
+    }
     if status.attempt_state.is_some() {
         status.attempt_state = Some(AttemptState::Terminal);
     }
