@@ -16,7 +16,7 @@ pub(super) fn brief(value: &Value) -> Value {
 
 fn cut(value: &Value, depth: usize) -> Value {
     match value {
-        Value::String(text) => Value::String(text_of(text)),
+        Value::String(text) => Value::String(brief_text(text)),
         Value::Array(all) if depth > 0 => {
             let kept = all.iter().take(ENTRIES).map(|value| cut(value, depth - 1));
             kept.chain(left_out(all.len()).map(Value::String)).collect()
@@ -24,7 +24,7 @@ fn cut(value: &Value, depth: usize) -> Value {
         Value::Object(all) if depth > 0 => {
             let kept = all.iter().take(ENTRIES);
             let mut kept: Map<String, Value> =
-                kept.map(|(name, value)| (text_of(name), cut(value, depth - 1))).collect();
+                kept.map(|(name, value)| (brief_text(name), cut(value, depth - 1))).collect();
             kept.extend(left_out(all.len()).map(|words| ("…".to_owned(), Value::String(words))));
             Value::Object(kept)
         }
@@ -35,10 +35,6 @@ fn cut(value: &Value, depth: usize) -> Value {
 
 /// The same text, or its beginning.
 pub(super) fn brief_text(text: &str) -> String {
-    text_of(text)
-}
-
-fn text_of(text: &str) -> String {
     match text.char_indices().nth(TEXT) {
         Some((end, _)) => format!("{}… ({} bytes in all)", &text[..end], text.len()),
         None => text.to_owned(),

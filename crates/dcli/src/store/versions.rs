@@ -41,40 +41,30 @@ impl Fingerprint {
     }
 }
 
+/// What is known of one binary.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     fingerprint: Fingerprint,
-    version: String,
+    /// The version, or the label of whoever made sure of something.
+    #[serde(rename = "version", alias = "label")]
+    word: String,
 }
 
-/// What was made sure of about a binary, by a label of whoever did.
-#[derive(Debug, Serialize, Deserialize)]
-struct Proof {
-    fingerprint: Fingerprint,
-    label: String,
-}
+/// By path.
+type Entries = BTreeMap<String, Entry>;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Versions {
     schema_version: u32,
-    binaries: BTreeMap<String, Entry>,
+    binaries: Entries,
     #[serde(default)]
-    proven: BTreeMap<String, Proof>,
-}
-
-impl Versions {
-    fn none() -> Self {
-        let (binaries, proven) = (BTreeMap::new(), BTreeMap::new());
-        Self { schema_version: SCHEMA_VERSION, binaries, proven }
-    }
+    proven: Entries,
 }
 
 /// Whether `label` was proven of the binary at `path`, and it is still the same file.
 #[must_use]
 pub fn is_proven(path: &Path, label: &str) -> bool {
-    let proof = load().and_then(|mut versions| versions.proven.remove(&*path.to_string_lossy()));
-    let same = |found: &Fingerprint| Fingerprint::of(path).is_ok_and(|now| now == *found);
-    proof.is_some_and(|proof| proof.label == label && same(&proof.fingerprint))
+    load().and_then(|versions| known(versions.proven, path)).is_some_and(|found| found == label)
 }
 
 /// Remembers that `label` was proven of the binary at `path`.
@@ -82,25 +72,14 @@ pub fn is_proven(path: &Path, label: &str) -> bool {
 /// # Errors
 /// The cache cannot be written; it has to be proven again.
 pub fn prove(path: &Path, label: &str) -> io::Result<()> {
-    let mut versions = load().unwrap_or_else(Versions::none);
-    let proof = Proof { fingerprint: Fingerprint::of(path)?, label: label.to_owned() };
-    versions.proven.insert(path.to_string_lossy().into_owned(), proof);
-    while versions.proven.len() > KEPT {
-        let oldest = versions.proven.iter().min_by_key(|(_, p)| p.fingerprint.modified_ns);
-        let Some(name) = oldest.map(|(name, _)| name.clone()) else { break };
-        versions.proven.remove(&name);
-    }
-    let file = super::layout::versions()?;
-    super::record::replace(&file, &serde_json::to_vec_pretty(&versions)?)
+    note(path, label, |versions| &mut versions.proven)
 }
 
 /// The version that the binary at `path` printed when it was last asked, if it is still the same
 /// file. An unreadable cache is an empty one: it only saves time.
 #[must_use]
 pub fn recall(path: &Path) -> Option<String> {
-    let mut versions = load()?;
-    let entry = versions.binaries.remove(&*path.to_string_lossy())?;
-    (entry.fingerprint == Fingerprint::of(path).ok()?).then_some(entry.version)
+    known(load()?.binaries, path)
 }
 
 /// Remembers what the binary at `path` printed.
@@ -108,14 +87,27 @@ pub fn recall(path: &Path) -> Option<String> {
 /// # Errors
 /// The cache cannot be written; the version is known all the same.
 pub fn remember(path: &Path, version: &str) -> io::Result<()> {
+    note(path, version, |versions| &mut versions.binaries)
+}
+
+/// What is known of the file at `path`, if it is still the same one.
+fn known(mut entries: Entries, path: &Path) -> Option<String> {
+    let entry = entries.remove(&*path.to_string_lossy())?;
+    (entry.fingerprint == Fingerprint::of(path).ok()?).then_some(entry.word)
+}
+
+fn note(path: &Path, word: &str, among: fn(&mut Versions) -> &mut Entries) -> io::Result<()> {
     let file = super::layout::versions()?;
-    let mut versions = load().unwrap_or_else(Versions::none);
-    let entry = Entry { fingerprint: Fingerprint::of(path)?, version: version.to_owned() };
-    versions.binaries.insert(path.to_string_lossy().into_owned(), entry);
-    while versions.binaries.len() > KEPT {
-        let oldest = versions.binaries.iter().min_by_key(|(_, e)| e.fingerprint.modified_ns);
+    let (binaries, proven) = (Entries::new(), Entries::new());
+    let empty = Versions { schema_version: SCHEMA_VERSION, binaries, proven };
+    let mut versions = load().unwrap_or(empty);
+    let entry = Entry { fingerprint: Fingerprint::of(path)?, word: word.to_owned() };
+    let entries = among(&mut versions);
+    entries.insert(path.to_string_lossy().into_owned(), entry);
+    while entries.len() > KEPT {
+        let oldest = entries.iter().min_by_key(|(_, entry)| entry.fingerprint.modified_ns);
         let Some(name) = oldest.map(|(name, _)| name.clone()) else { break };
-        versions.binaries.remove(&name);
+        entries.remove(&name);
     }
     super::record::replace(&file, &serde_json::to_vec_pretty(&versions)?)
 }

@@ -25,13 +25,18 @@ pub(super) struct Link {
     heard: Instant,
     patience: Duration,
     last: Option<CallError>,
-    /// Of each operation, the whole answers in a row that were no JSON.
-    garbled: BTreeMap<String, u32>,
-    /// Of each operation that does not come through, since when, though others do.
-    failing: BTreeMap<String, Instant>,
+    /// The operations that do not come through now, though others may.
+    troubled: BTreeMap<(&'static str, &'static str), Trouble>,
 }
 
-/// So many whole answers in a row that are no JSON were not cut on their way.
+/// Why an operation is still hoped for, up to a point.
+struct Trouble {
+    since: Instant,
+    /// Whole answers that were no JSON.
+    garbled: u32,
+}
+
+/// So many whole answers that are no JSON, and none that is, were not cut on their way.
 const GARBLED: u32 = 5;
 
 impl Link {
@@ -41,8 +46,7 @@ impl Link {
             heard: Instant::now(),
             patience: FIRST_PATIENCE,
             last: None,
-            garbled: BTreeMap::new(),
-            failing: BTreeMap::new(),
+            troubled: BTreeMap::new(),
         }
     }
 
@@ -58,15 +62,10 @@ impl Link {
             Ok(value) => {
                 self.heard = Instant::now();
                 self.last = None;
-                self.garbled.remove(&operation.to_string());
-                self.failing.remove(&operation.to_string());
+                self.troubled.remove(&operation.name());
                 Ok(Some(value))
             }
-            Err(error)
-                if error.is_passing()
-                    && !self.is_garbled(operation, &error)
-                    && !self.is_hopeless(operation) =>
-            {
+            Err(error) if error.is_passing() && self.is_hoped_for(operation, &error) => {
                 if matches!(error, CallError::TimedOut { .. }) {
                     self.patience = (patience * 2).min(SILENCE);
                 }
@@ -75,25 +74,20 @@ impl Link {
             }
             Err(error) => {
                 self.heard = Instant::now();
+                // A refusal is an answer.
+                self.troubled.remove(&operation.name());
                 Err(error)
             }
         }
     }
 
-    /// Whether this operation has let nothing through for as long as a whole server may.
-    fn is_hopeless(&mut self, operation: &Operation) -> bool {
-        let since = self.failing.entry(operation.to_string()).or_insert_with(Instant::now);
-        since.elapsed() >= SILENCE
-    }
-
-    /// Whether this is no accident any more.
-    fn is_garbled(&mut self, operation: &Operation, error: &CallError) -> bool {
-        if !matches!(error, CallError::NotJson { .. }) {
-            return false;
-        }
-        let count = self.garbled.entry(operation.to_string()).or_default();
-        *count += 1;
-        *count >= GARBLED
+    /// Whether one more failure in passing may still be an accident: not once the operation has let
+    /// nothing through for as long as a whole server may, nor once its answers are no JSON.
+    fn is_hoped_for(&mut self, operation: &Operation, error: &CallError) -> bool {
+        let new = || Trouble { since: Instant::now(), garbled: 0 };
+        let trouble = self.troubled.entry(operation.name()).or_insert_with(new);
+        trouble.garbled += u32::from(matches!(error, CallError::NotJson { .. }));
+        trouble.since.elapsed() < SILENCE && trouble.garbled < GARBLED
     }
 
     /// How long one call may wait now: never much longer than there is hope.
@@ -156,4 +150,29 @@ pub(super) fn read<T>(
     read: Result<T, Misshapen>,
 ) -> Result<T, Fault> {
     read.map_err(|misshapen| Fault::Shape { operation, misshapen, stage, undone: undone(stage) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operations::{MESSAGES, STATUS};
+    use super::*;
+
+    fn passing() -> CallError {
+        CallError::Unreachable { operation: "x".to_owned(), reason: "cut".to_owned() }
+    }
+
+    #[test]
+    fn an_operation_is_hoped_for_by_itself_and_not_once_it_was_answered_with_no_json_again_and_again()
+     {
+        let mut link = Link::new(Client::new("http://127.0.0.1:1", b"/", "secret"));
+        let garbled = CallError::NotJson { operation: "x".to_owned(), reason: "html".to_owned() };
+        for _ in 1..GARBLED {
+            assert!(link.is_hoped_for(&MESSAGES, &garbled));
+        }
+        assert!(!link.is_hoped_for(&MESSAGES, &garbled));
+        assert!(link.is_hoped_for(&STATUS, &passing()), "another operation has its own count");
+        let long_ago = Instant::now().checked_sub(SILENCE).unwrap();
+        link.troubled.get_mut(&STATUS.name()).unwrap().since = long_ago;
+        assert!(!link.is_hoped_for(&STATUS, &passing()));
+    }
 }

@@ -33,6 +33,11 @@ impl Operation {
         Self { method: "POST", path, sends, reads }
     }
 
+    /// What tells it from the others.
+    pub(super) fn name(&self) -> (&'static str, &'static str) {
+        (self.method, self.path)
+    }
+
     /// The path with `id` in its one gap.
     pub(super) fn path_of(&self, id: &str) -> String {
         match (self.path.find('{'), self.path.find('}')) {
