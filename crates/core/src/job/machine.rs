@@ -10,7 +10,6 @@ use super::event::{Created, Ended, Event, JournalLine};
 use super::status::Status;
 pub use super::step::{Effect, Input};
 use super::verdict;
-use crate::interaction::Interaction;
 use crate::outcome::Limit;
 
 /// How far a job has come. Finer than its state: each stage is what one effect is waiting for.
@@ -253,12 +252,12 @@ impl Job {
                 Stage::Working
             }
             (Stage::Working, Event::InteractionPending { interaction_id, .. })
-                if self.interaction(interaction_id).is_none() =>
+                if self.status.interaction(interaction_id).is_none() =>
             {
                 Stage::Working
             }
             (Stage::Working, Event::InteractionResolved { interaction_id, .. })
-                if self.interaction(interaction_id).is_some_and(Interaction::is_open) =>
+                if self.status.is_open(interaction_id) =>
             {
                 Stage::Working
             }
@@ -275,10 +274,6 @@ impl Job {
             (_, Event::Ended(ended)) if ended.state.is_terminal() => Stage::Over,
             _ => return Err(self.illegal(event)),
         })
-    }
-
-    fn interaction(&self, id: &str) -> Option<&Interaction> {
-        self.status.interactions.iter().find(|one| one.interaction_id == id)
     }
 
     fn illegal(&self, event: &Event) -> Illegal {

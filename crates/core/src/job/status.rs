@@ -157,6 +157,18 @@ pub struct Status {
 }
 
 impl Status {
+    /// What it asked under this name; `None`: nothing that is still kept here.
+    #[must_use]
+    pub fn interaction(&self, id: &str) -> Option<&Interaction> {
+        self.interactions.iter().find(|one| one.interaction_id == id)
+    }
+
+    /// Whether that may still be answered.
+    #[must_use]
+    pub fn is_open(&self, id: &str) -> bool {
+        self.interaction(id).is_some_and(Interaction::is_open)
+    }
+
     /// A job that was just made.
     #[must_use]
     pub(super) fn new(created: &Created, at: &str) -> Self {

@@ -96,8 +96,7 @@ impl Inbox {
 
     fn is_open(&self, id: &InteractionId) -> Result<bool, RecordError> {
         let status: Status = self.dir.status()?;
-        let mut asked = status.interactions.iter();
-        Ok(asked.any(|one| one.interaction_id == id.as_str() && one.is_open()))
+        Ok(status.is_open(id.as_str()))
     }
 
     /// What is no answer is named in the worker's log, and taken away where that can be done, so

@@ -188,12 +188,6 @@ impl Keeper {
         kept
     }
 
-    /// Whether the job's record has it as open. What a backend denies by itself was never asked here.
-    fn is_open(&self, interaction_id: &str) -> bool {
-        let mut asked = self.job.status().interactions.iter();
-        asked.any(|one| one.interaction_id == interaction_id && one.is_open())
-    }
-
     /// What only waits for the journal.
     fn note(&mut self, input: Input) -> Result<(), String> {
         self.step(input).map(drop)
@@ -249,7 +243,8 @@ impl Witness for Keeper {
                 })
             }
             Fact::InteractionResolved { interaction_id, outcome, decision, responder }
-                if self.is_open(interaction_id) =>
+                // What a backend denies by itself was never asked here.
+                if self.job.status().is_open(interaction_id) =>
             {
                 self.note(Input::InteractionResolved {
                     interaction_id: interaction_id.clone(),

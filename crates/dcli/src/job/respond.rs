@@ -128,8 +128,7 @@ fn refuse_shapeless(response: &Response) -> Result<(), JobError> {
 }
 
 fn find<'s>(status: &'s Status, id: &InteractionId) -> Result<&'s Interaction, JobError> {
-    let mut asked = status.interactions.iter();
-    asked.find(|one| one.interaction_id == id.as_str()).ok_or_else(|| JobError::NoInteraction {
+    status.interaction(id.as_str()).ok_or_else(|| JobError::NoInteraction {
         id: status.job_id.clone(),
         interaction: id.clone(),
     })
@@ -222,8 +221,7 @@ fn follow(
     let mut looked = Instant::now();
     let mut status: Status = dir.status().map_err(|error| JobError::record(dir.id(), error))?;
     loop {
-        let mut asked = status.interactions.iter();
-        let asked = asked.find(|one| one.interaction_id == answer.interaction_id);
+        let asked = status.interaction(&answer.interaction_id);
         match asked.filter(|asked| !asked.is_open()) {
             // No other answer can have been put: what is decided like this one is this one.
             Some(asked) if asked.decision == Some(answer.decision) => {
